@@ -17,6 +17,9 @@ use crate::system_calls;
 /// ones, and a short transfer says nothing about the socket then.
 pub(crate) const BUFFERS_TAKEN: usize = 16;
 
+/// The largest number of buffers in one call. With more, `sendmsg` of Linux, the BSDs and Apple fails.
+const MOST_BUFFERS: usize = 1024;
+
 /// Returns a reference for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
     match socket {
@@ -133,7 +136,15 @@ pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -
     if is_listener(socket) {
         return Err(unsupported("way to write to this source"));
     }
+    let buffers = if is_stream(socket) { first_buffers(buffers) } else { buffers };
     reference(socket).send_vectored_with_flags(buffers, NO_SIGNAL)
+}
+
+/// Returns as many buffers as one call takes. A stream may write the others later, a datagram is whole.
+fn first_buffers<'a, 'b>(buffers: &'a [IoSlice<'b>]) -> &'a [IoSlice<'b>] {
+    let first = buffers.iter().position(|buffer| !buffer.is_empty()).unwrap_or(0);
+    let buffers = &buffers[first..];
+    &buffers[..buffers.len().min(MOST_BUFFERS)]
 }
 
 /// The flags of calls that write: a peer that is gone raises no SIGPIPE.

@@ -25,7 +25,7 @@
 //! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
 //! | `socket` | a socket with its cached descriptor |
 //! | `system_calls` | the system calls that no other crate makes as they are needed here |
-//! | `sockets`, `addresses`, `options`, `calls` | how sockets are created, named, configured and used |
+//! | `sockets`, `addresses`, `options`, `calls`, `credentials` | how sockets are created, named, configured and used, and which process is at their other end |
 //!
 //! Programs use the facade crate `convoke`, which chooses a driver.
 
@@ -33,6 +33,7 @@
 
 mod addresses;
 mod calls;
+mod credentials;
 #[doc(hidden)]
 pub mod count;
 mod driver;

@@ -93,6 +93,14 @@ pub enum SocketOption {
     ReceiveBuffer(usize),
     /// The size of the kernel's send buffer.
     SendBuffer(usize),
-    /// Allows to send datagrams to broadcast addresses.
+    /// Allows to send datagrams to broadcast addresses (SO_BROADCAST).
     Broadcast(bool),
+    /// Allows to bind an address while old connections of it are still in TIME_WAIT (SO_REUSEADDR).
+    ReuseAddress(bool),
+    /// The type of service of packets (IP_TOS), or their traffic class (IPV6_TCLASS).
+    TypeOfService(u32),
+    /// Delivers datagrams to a multicast group also to sockets of this host (IP_MULTICAST_LOOP).
+    MulticastLoop(bool),
+    /// The maximum number of hops of a datagram to a multicast group (IP_MULTICAST_TTL).
+    MulticastHops(u32),
 }

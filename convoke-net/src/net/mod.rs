@@ -30,6 +30,7 @@ mod poll_slot;
 mod readiness;
 pub mod resolver;
 mod server;
+mod socket_options;
 mod socket_stream;
 mod stream_io;
 mod tcp;
@@ -41,7 +42,7 @@ pub use address_error::{AddressError, ConnectError};
 #[cfg(unix)]
 pub use async_fd::AsyncFd;
 pub use connect::{CONNECT_HEAD_START, CONNECT_LIMIT, ConnectOptions};
-pub use convoke_io::driver::{Address, Interest, ListenOptions, SocketOption};
+pub use convoke_io::driver::{Address, Interest, ListenOptions, PeerCredentials, SocketOption};
 pub use datagram::DatagramSocket;
 pub use halves::{
     HoldsStream, OwnedReadHalf, OwnedWriteHalf, ReadHalf, Reads, ReuniteError, WriteHalf, Writes,
@@ -52,7 +53,7 @@ pub use server::{
     ACCEPT_PAUSE, Accepting, ConnectionOutput, DEFAULT_CONNECTIONS, DRAIN_GRACE, ListenAt, Server,
     ServerReport, Serving, serve,
 };
-pub use socket_stream::SocketStream;
+pub use socket_stream::{READ_GROWTH, SocketStream};
 pub use stream_io::{FillBuffer, SendBuffer};
 pub use tcp::{TcpListener, TcpStream};
 pub use to_address::{AddressQuery, ToAddress, resolve};

@@ -19,9 +19,12 @@ use super::stream_io::{FillBuffer, ReadSome, SendBuffer};
 use crate::stream::raw::discard;
 use crate::stream::{Lease, Linger};
 use convoke_io::attempting::{Waiter, attempt};
-use convoke_io::driver::{Interest, SocketOption, Source};
+use convoke_io::driver::{Interest, SocketOption, Source, try_read_into};
 use convoke_io::transfer::{Inward, Outward, Transfer};
 use convoke_task::{AsyncClose, Exit};
+
+/// The number of bytes by which [`SocketStream::read_buf`] grows a full buffer, at least.
+pub const READ_GROWTH: usize = 4096;
 
 /// A connection. It is [`TcpStream`](super::TcpStream) or [`UnixStream`](super::UnixStream).
 ///
@@ -107,6 +110,36 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         FillBuffer::new(&self.source, buffer)
+    }
+
+    /// Reads the available bytes to the end of a vector, into its spare capacity, which need not be
+    /// initialised. If there is none, reserves [`READ_GROWTH`](super::READ_GROWTH) bytes first.
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn all(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let mut all = Vec::with_capacity(1 << 16);
+    ///     while stream.read_buf(&mut all).await? > 0 {}
+    ///     Ok(all)
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn read_buf<'a>(
+        &'a self,
+        buffer: &'a mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
+        attempt(&self.source, Interest::Read, move |source| {
+            if buffer.len() == buffer.capacity() {
+                buffer.reserve(READ_GROWTH);
+            }
+            try_read_into(source, buffer)
+        })
     }
 
     /// Reads the available bytes without consuming them. Otherwise like [`read`](SocketStream::read).

@@ -11,7 +11,7 @@ use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::to_address::{ToAddress, resolve};
 use convoke_io::context::current_driver;
-use convoke_io::driver::{Address, ListenOptions, SocketOption, StandardSocket};
+use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 
 /// A TCP connection.
 pub type TcpStream = SocketStream<Internet>;
@@ -190,25 +190,6 @@ impl TcpStream {
         match self.source.duplicate()? {
             StandardSocket::TcpStream(stream) => Ok(stream),
             other => Err(wrong_socket(&other)),
-        }
-    }
-
-    /// Sets TCP_NODELAY: if true, small writes are sent at once.
-    ///
-    /// # Errors
-    /// Returns the error of the driver.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.set_option(SocketOption::NoDelay(nodelay))
-    }
-
-    /// Returns TCP_NODELAY: true if small writes are sent at once.
-    ///
-    /// # Errors
-    /// Returns the error of the driver.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        match self.option(SocketOption::NoDelay(false))? {
-            SocketOption::NoDelay(nodelay) => Ok(nodelay),
-            other => Err(io::Error::other(format!("the driver returned {other:?} for the option nodelay"))),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::tcp::wrong_socket;
 use convoke_io::context::current_driver;
-use convoke_io::driver::{Address, ListenOptions, StandardSocket};
+use convoke_io::driver::{Address, ListenOptions, PeerCredentials, StandardSocket};
 use convoke_io::transfer::{Toward, Transfer};
 
 /// A Unix stream connection.
@@ -87,6 +87,23 @@ impl UnixStream {
             connected.map_err(|error| connect_error(&address, error))?;
             Ok(Self::new(source))
         }
+    }
+
+    /// Returns the user, the group and the process at the other end, as they were when it connected.
+    ///
+    /// # Errors
+    /// Returns the error of the driver. A simulated host has no users.
+    ///
+    /// ```
+    /// use convoke::net::UnixStream;
+    ///
+    /// let context = convoke::driver::io_context()?;
+    /// let peer = context.run_until(async { UnixStream::pair()?.0.peer_cred() });
+    /// assert!(peer.unwrap()?.pid().is_none_or(|pid| pid as u32 == std::process::id()));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn peer_cred(&self) -> io::Result<PeerCredentials> {
+        self.source.peer_credentials()
     }
 
     /// Creates two streams that are connected to each other.

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `read_exact`, `write_all` | one whole buffer |
 //! | `copy`, `copy_bidirectional` | all bytes of one stream into another |
+//! | `idle` | the limit of the time without progress |
 //! | `any` | streams with an erased type |
 //! | `lingering` | a close that delivers what was written |
 //! | `closing` | a stream that `using` closes |
@@ -18,12 +19,16 @@ mod closing;
 mod copy;
 mod copy_bidirectional;
 mod duplex;
+mod idle;
 mod lingering;
 mod progress;
 mod read_exact;
 mod write_all;
 
-pub use any::{AnyReader, AnyStream, AnyWriter, Bytes};
+pub use any::{
+    AnyReadStream, AnyReadStreamMut, AnyReader, AnyStream, AnyStreamMut, AnyWriteStream, AnyWriteStreamMut,
+    AnyWriter, Bytes,
+};
 pub use closing::Closing;
 pub use convoke_io::driver::{LEASE_BYTES, LEASES_KEPT, Lease};
 pub use copy::{COPY_BYTES, Copy, copy};

@@ -9,12 +9,16 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_io::driver::{
-    Accepted, Address, InFlight, Interest, OperationId, SocketOption, Source, StandardSocket, Submitted,
-    Ticket,
+    Accepted, Address, InFlight, Interest, MulticastGroup, OperationId, SocketOption, Source, SpareBuffer,
+    StandardSocket, Submitted, Ticket,
 };
+#[cfg(unix)]
+use convoke_io::driver::PeerCredentials;
 
 use super::Shared;
 use super::state::State;
+#[cfg(unix)]
+use crate::credentials;
 use crate::registry::Registered;
 use crate::{addresses, calls, options};
 
@@ -100,6 +104,20 @@ impl Source for PollSource {
         })
     }
 
+    fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
+        let length = buffer.remaining();
+        if self.state.is_empty_transfer(length) {
+            return Ok(());
+        }
+        self.state.attempt(Interest::Read, |socket, checked| {
+            let read = calls::reference(socket).recv(buffer.unfilled())?;
+            // SAFETY: the kernel has written this many bytes to the beginning of `unfilled`.
+            unsafe { buffer.advance(read) };
+            self.state.report_read(read, length, checked);
+            Ok(())
+        })
+    }
+
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.state.is_empty_transfer(buffer.len()) {
             return Ok(0);
@@ -173,6 +191,19 @@ impl Source for PollSource {
 
     fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         options::get(self.socket(), option)
+    }
+
+    fn join_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        options::set_membership(self.socket(), group, true)
+    }
+
+    fn leave_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        options::set_membership(self.socket(), group, false)
+    }
+
+    #[cfg(unix)]
+    fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        credentials::of_peer(self.state.socket.handle())
     }
 
     fn take_error(&self) -> io::Result<Option<io::Error>> {

@@ -11,6 +11,7 @@ mod explore;
 mod failures;
 mod happy_eyeballs;
 mod hosts;
+mod idle_copies;
 mod lingering_close;
 mod network;
 mod seeds;

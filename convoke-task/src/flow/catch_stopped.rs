@@ -64,6 +64,14 @@ impl fmt::Display for Stopped {
 
 impl core::error::Error for Stopped {}
 
+/// An error of the kind [`Other`](std::io::ErrorKind::Other), so that `?` works in functions that do I/O. It
+/// is not `Interrupted`: callers repeat calls that fail with that kind.
+impl From<Stopped> for std::io::Error {
+    fn from(stopped: Stopped) -> Self {
+        Self::other(stopped)
+    }
+}
+
 pin_project! {
     /// The future of [`catch_stopped()`].
     #[must_use = "futures do nothing until they are awaited"]

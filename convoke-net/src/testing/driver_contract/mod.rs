@@ -221,6 +221,7 @@ pub fn ends(harness: &Harness) {
 
 /// Tests buffers of length zero, of excessive length, and several at once.
 pub fn buffers(harness: &Harness) {
+    buffers::spare_capacity_is_filled(harness);
     buffers::empty_buffers_are_done_at_once(harness);
     buffers::a_buffer_larger_than_the_bytes(harness);
     buffers::a_buffer_smaller_than_the_bytes(harness);
