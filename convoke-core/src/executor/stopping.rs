@@ -7,6 +7,7 @@
 use core::cell::Cell;
 use core::ptr;
 
+use super::on_top::run_deferred;
 use super::{RunQueue, Runnable};
 use crate::Panic;
 use crate::sync::UnsafeCell;
@@ -91,14 +92,17 @@ impl Runnable {
         }
     }
 
-    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread. For code that is about to
+    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread, and runs the work that the inline
+    /// executor has deferred. For code that is about to
     /// block the thread, and may wait for just that work. Returns true if there was any.
     pub fn stop_deferred() -> bool {
+        // The panic hook has reported a panic of the work. The code that blocks is not involved in it.
+        let (ran, _) = run_deferred();
         let outermost = OUTERMOST.with(Cell::get);
         // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the
         // value is gone.
-        let Some(outermost) = (unsafe { outermost.as_ref() }) else { return false };
-        let mut any = false;
+        let Some(outermost) = (unsafe { outermost.as_ref() }) else { return ran };
+        let mut any = ran;
         while let Some(runnable) = outermost.pop() {
             any = true;
             let _own = Restore::set(ptr::null());

@@ -11,6 +11,7 @@ mod cleanup;
 mod combinations;
 mod concurrent;
 mod context;
+mod depth;
 mod doors;
 mod foreign_wakers;
 mod framed;
