@@ -16,6 +16,7 @@ mod doors;
 mod foreign_wakers;
 mod framed;
 mod generator;
+mod inline_time;
 mod launch;
 mod lawless;
 mod lawless_closures;
