@@ -8,10 +8,10 @@ use core::ptr;
 use std::time::Instant;
 
 use convoke_core::Panic;
+use convoke_core::raw::budget::{self, OnYield};
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
-use convoke_core::raw::budget::{self, OnYield};
 use convoke_core::raw::{OnOwnerThread, OwnerId, RunQueue, Runnable};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};

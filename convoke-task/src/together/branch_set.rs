@@ -76,8 +76,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.serial += 1;
         let flag = self.wake_set.flag(Key { index, serial });
         let waker = Waker::from(flag.clone());
-        self.children[index] =
-            Some(Child { future, serial, flag, waker, mark: BodyMark::default(), tag });
+        self.children[index] = Some(Child { future, serial, flag, waker, mark: BodyMark::default(), tag });
         self.round.push_back(Key { index, serial });
     }
 

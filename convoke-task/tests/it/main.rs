@@ -2,6 +2,7 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod begun_clean_up;
 mod begun_futures;
 mod block_on;
 mod blocking;
@@ -13,6 +14,7 @@ mod concurrent;
 mod context;
 mod depth;
 mod doors;
+mod foreign_futures;
 mod foreign_wakers;
 mod framed;
 mod generator;

@@ -13,7 +13,9 @@ use convoke::io::duplex;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::sync::{Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch};
+use convoke::sync::{
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+};
 use convoke::task::budget::{self, PER_POLL, unconstrained};
 use convoke::task::{for_each_concurrent, generator, map_concurrent, task};
 use convoke::time::{deadline, interval_at, stop_after};
@@ -218,7 +220,15 @@ fn a_message_or_permit_that_was_granted_is_not_lost_by_a_yield() {
     let outcome = block_on(async {
         let (sender, mut receiver) = mpsc::channel::<usize>(1);
         let lock = Mutex::new(0);
-        let (sends, mut received) = (async { for n in 0..MANY { sender.send(n).await.unwrap(); } drop(sender) }, Vec::new());
+        let (sends, mut received) = (
+            async {
+                for n in 0..MANY {
+                    sender.send(n).await.unwrap();
+                }
+                drop(sender)
+            },
+            Vec::new(),
+        );
         let receives = async {
             while let Some(n) = receiver.recv().await {
                 // Uses up the budget at each point of a round.
@@ -385,7 +395,10 @@ fn a_stop_from_another_thread_ends_a_loop_that_is_always_ready() {
         }
     };
     let changes = convoke::env::Changes::new().stop_token(source.token());
-    let outcome = sync_wait_with(changes, task(async { pin!(program).await }).starts_on(&ThreadPool::new(1).unwrap().executor()));
+    let outcome = sync_wait_with(
+        changes,
+        task(async { pin!(program).await }).starts_on(&ThreadPool::new(1).unwrap().executor()),
+    );
     assert_eq!(outcome, Outcome::<()>::Stopped);
     stops.join().unwrap();
     drop(run_loop);
