@@ -66,6 +66,7 @@ pub use loom as __loom;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
 pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
+pub use frame::{FOREIGN_FUTURES, ForeignFutures};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;
@@ -86,7 +87,7 @@ pub mod raw {
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
-        OwnerRef, Pause, Polled, StopWatch, WakerMark, outside_a_task,
+        OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, outside_a_task,
     };
     pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::random::Random;

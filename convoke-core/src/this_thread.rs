@@ -19,6 +19,8 @@ pub(crate) struct ThisThread {
     pub(crate) current_frame: Cell<*const ()>,
     /// The awaits that may still complete in the running poll: see `frame/budget.rs`.
     pub(crate) budget: Cell<u32>,
+    /// The number of pieces of work that run on top of each other: see `executor/on_top.rs`.
+    pub(crate) on_top: Cell<u32>,
     /// Called when a task yields because its budget is spent.
     pub(crate) on_yield: OnYieldCell,
     polling: Polling,
@@ -29,6 +31,7 @@ thread_local! {
         owner: Cell::new(0),
         current_frame: Cell::new(ptr::null()),
         budget: Cell::new(UNLIMITED),
+        on_top: Cell::new(0),
         on_yield: Cell::new(None),
         polling: Polling::new(),
     };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, RawCallback, Runnable,
+    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, RawCallback, Runnable, post_contained,
 };
 use convoke_core::{ExecutorRef, Never, Outcome, StopReason};
 
@@ -146,8 +146,11 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
             // Another thread may run the task to its end, and complete the receiver, while `dispatch` is
             // still executing.
             let executor = NonNull::from(env.as_ref().executor());
-            if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast())) {
-                runnable.run();
+            if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast()))
+                && let Some(too_deep) = runnable.run_on_top()
+            {
+                // The task has not run, so the environment is still there.
+                post_contained(executor.as_ref().clone(), too_deep);
             }
         }
     }

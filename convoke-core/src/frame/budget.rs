@@ -20,6 +20,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::task::Context;
 
+use super::Frame;
 use crate::this_thread::ThisThread;
 
 /// The number of awaits that may complete in one poll of a task.
@@ -60,6 +61,8 @@ fn yields(cx: &Context<'_>) -> bool {
         Ok(thread.on_yield.get())
     });
     let Ok(on_yield) = on_yield else { return true };
+    // The caller is polled again soon. Until then it must not be taken for a future that gives way to a stop.
+    Frame::hold_current();
     cx.waker().wake_by_ref();
     if let Some(on_yield) = on_yield {
         on_yield();

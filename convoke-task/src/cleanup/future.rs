@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use convoke_core::raw::{Frame, Polled, budget, outside_a_task};
+use convoke_core::raw::{Frame, Polled, UnderWay, budget, outside_a_task};
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -53,6 +53,7 @@ pin_project! {
         // Says if a drop before the end is reported.
         reports: Reports,
         begun: bool,
+        under_way: UnderWay,
     }
 
     impl<R, F: Future, C> PinnedDrop for Using<R, F, C> {
@@ -106,6 +107,7 @@ impl<R, F: Future, C> Using<R, F, C> {
             whose,
             reports,
             begun: false,
+            under_way: UnderWay::new(),
         }
     }
 
@@ -145,10 +147,11 @@ where
                 return self.end(closed);
             }
         }
-        match self.as_mut().project().stage.project() {
+        let this = self.as_mut().project();
+        match this.stage.project() {
             StageNow::Closing { closing } => match closing.poll(cx) {
                 Poll::Pending => {
-                    Frame::hold_current();
+                    this.under_way.hold(cx);
                     Poll::Pending
                 }
                 Poll::Ready(closed) => self.end(closed),
@@ -235,6 +238,7 @@ where
         let mut this = self.project();
         let Some(left) = this.body_ended.take() else { panic!("polled after completion") };
         budget::spend();
+        this.under_way.end();
         this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
             (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_failure() => {

@@ -54,6 +54,10 @@ pub(super) struct Exchange<T> {
     slot: Slot<T>,
     /// The region of the body.
     pub(super) region: Region,
+    /// The number of owners around the code that made the generator.
+    depth: usize,
+    /// True in a poll in which only the consumer's wait is asked to stop, and not the body.
+    only_next_is_asked: Cell<bool>,
 }
 
 /// The slot for a value.
@@ -96,7 +100,14 @@ impl<T> Slot<T> {
 impl<T> Exchange<T> {
     pub(super) fn new() -> Self {
         let slot = Slot { value: Cell::new(None), waker: Cell::new(ptr::null()) };
-        Self { frame: KeptFrame::new(), slot, region: Region::new() }
+        let depth = Frame::current(|frame| frame.map_or(0, Frame::depth));
+        Self {
+            frame: KeptFrame::new(),
+            slot,
+            region: Region::new(),
+            depth,
+            only_next_is_asked: Cell::new(false),
+        }
     }
 
     pub(super) fn identity(&self) -> Identity<T> {
@@ -116,12 +127,25 @@ impl<T> Exchange<T> {
         self.slot.waker.set(cx.waker());
         Frame::current(|frame| {
             let Some(outer) = frame else { return self.polls_outside(cx, poll) };
-            self.region.hear_now(outer, cx);
+            if self.hears_only_next(outer) {
+                self.region.hear_exploration(cx);
+            } else {
+                self.region.hear_now(outer, cx);
+            }
             let asked = self.region.is_asked();
             // SAFETY: the caller says that the frame was settled and the body is not polled; `outer` is the
             // current frame.
             unsafe { self.frame.within(outer, asked, || poll(cx)) }
         })
+    }
+
+    /// Returns true if only the consumer's wait is asked to stop: by a `timeout` around `next`, for example. The
+    /// generator was made outside of what is asked, so it lives on, and the body hears nothing.
+    #[inline]
+    pub(super) fn hears_only_next(&self, outer: &Frame<'_>) -> bool {
+        let only_next = outer.is_asked_to_stop() && !self.region.is_asked() && !outer.is_asked_at(self.depth);
+        self.only_next_is_asked.set(only_next);
+        only_next
     }
 
     /// Polls the body outside of tasks.
@@ -160,10 +184,13 @@ impl<T> Exchange<T> {
 
 impl<T> FrameOwner for Exchange<T> {
     fn env(&self) -> &Env {
-        self.region.env_in(self.around())
+        self.region.env_with(self.around(), FrameOwner::stop_reason(self))
     }
 
     fn stop_reason(&self) -> Option<StopReason> {
+        if self.only_next_is_asked.get() {
+            return self.region.stop_reason();
+        }
         self.region.stop_reason_in(self.around())
     }
 

@@ -124,6 +124,9 @@ struct Rest<C: ?Sized, O> {
     /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
     /// not do.
     cut_short: bool,
+    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
+    /// consequence of the stop.
+    failed_after_stop: bool,
     /// Body and children were woken to hear of the stop request.
     told: bool,
 }
@@ -166,6 +169,7 @@ where
             taken: false,
             stopped: false,
             cut_short: false,
+            failed_after_stop: false,
             told: false,
         },
     }
@@ -286,6 +290,8 @@ where
     fn fail(&mut self, failure: Failure<O>, body: &WakeFlag) {
         let second = match self.failure {
             None => {
+                let from_outside = !matches!(self.region.stop_reason(), None | Some(StopReason::Sibling));
+                self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
                 self.failure = Some(failure);
                 None
             }
@@ -325,11 +331,13 @@ where
                 let _ = Panic::catch(|| drop(value));
                 panic.resume()
             }
-            (Some(Failure::Output(output)), _) => Poll::Ready(output),
+            (Some(Failure::Output(output)), _) if !(self.cut_short && self.failed_after_stop) => {
+                Poll::Ready(output)
+            }
             (None, Some(value)) if !self.cut_short => Poll::Ready(value),
-            (None, value) => {
+            (outranked, value) => {
                 self.stopped = true;
-                match Panic::catch(|| drop(value)) {
+                match Panic::catch(|| drop((outranked, value))) {
                     Ok(()) => pass_on_stop(),
                     Err(panic) => panic.resume(),
                 }

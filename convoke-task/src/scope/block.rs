@@ -70,7 +70,27 @@ pub(super) struct State<O> {
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
+    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
+    /// consequence of the stop.
+    failed_after_stop: bool,
     detached: Option<Detached<O>>,
+}
+
+impl<O> State<O> {
+    /// Stores the first failure.
+    fn store_failure(&mut self, failure: Failure<O>) {
+        let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling)) && !self.stopped_by_program;
+        self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
+        self.failure = Some(failure);
+    }
+
+    /// Takes the failure. It comes second in the pair if it is only the consequence of a stop that has cut a
+    /// child short: a request fails because the task that drives its connection has stopped first. Then the
+    /// scope was stopped.
+    pub(super) fn take_failure(&mut self) -> (Option<Failure<O>>, Option<Failure<O>>) {
+        let failure = self.failure.take();
+        if self.cut_short && self.failed_after_stop { (None, failure) } else { (failure, None) }
+    }
 }
 
 /// The end of a child that did not do its part.
@@ -126,6 +146,7 @@ impl<O> Block<O> {
             let state = State {
                 children: Children::new(),
                 failure: None,
+                failed_after_stop: false,
                 stop: None,
                 stopped_by_program: false,
                 cut_short: false,
@@ -208,7 +229,7 @@ impl<O> Block<O> {
         let failed = failure.is_some();
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
-                state.failure = Some(failure);
+                state.store_failure(failure);
                 // SAFETY: rule 1: the child is still in the list.
                 unsafe { block.as_ref() }.failed.store(true, Ordering::Release);
                 None
@@ -252,7 +273,7 @@ impl<O> Block<O> {
     pub(super) fn fail(&self, failure: Failure<O>) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
-            state.failure = Some(failure);
+            state.store_failure(failure);
             self.failed.store(true, Ordering::Release);
         } else {
             drop(state);

@@ -354,7 +354,11 @@ fn wait<O>(
     }
     if !body_waits && state.children.is_empty() {
         state.ended = true;
-        return Waiting::AllEnded { failure: state.failure.take(), cut_short: state.cut_short };
+        let ((failure, outranked), cut_short) = (state.take_failure(), state.cut_short);
+        drop(state);
+        // The panic hook has reported a panic of its destructor.
+        let _ = Panic::catch(|| drop(outranked));
+        return Waiting::AllEnded { failure, cut_short };
     }
     state.body_ended = !body_waits;
     let before = core::mem::replace(&mut state.waker, clone.take());

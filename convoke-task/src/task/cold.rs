@@ -34,6 +34,8 @@ pub(crate) struct ColdState {
     pub(super) watch: Cell<usize>,
     /// The number of operations adopted, less those that were freed from inside.
     operations: Cell<u32>,
+    /// The number of futures that must not be dropped yet, behind foreign combinators.
+    pub(super) under_way: Cell<u32>,
     /// The number of operations that were released on another thread.
     gone: AtomicU32,
     /// The memory of the last operation, cached for the next one.
@@ -60,6 +62,7 @@ impl ColdState {
                 waits: Waits::new(),
                 watch: Cell::new(0),
                 operations: Cell::new(0),
+                under_way: Cell::new(0),
                 gone: AtomicU32::new(0),
                 spare: Cell::new(None),
                 surroundings: UnsafeCell::new(Vec::new()),

@@ -158,6 +158,21 @@ unsafe impl OperationOwner for Inside {
     fn owner_ref(&self) -> OwnerRef {
         OwnerRef::new(NonNull::from(self).cast(), &TASK)
     }
+
+    fn work_began(&self) {
+        let under_way = &self.make_cold().under_way;
+        under_way.set(under_way.get() + 1);
+    }
+
+    fn work_ended(&self) {
+        if let Some(cold) = self.cold() {
+            cold.under_way.set(cold.under_way.get().saturating_sub(1));
+        }
+    }
+
+    fn has_work_under_way(&self) -> bool {
+        self.cold().is_some_and(|cold| cold.under_way.get() > 0)
+    }
 }
 
 /// Aborts: an executor named an owner thread, and ran the task on another one.

@@ -43,9 +43,10 @@
 //! - What must not be left half-done is in a [`shield`](crate::shield), and hears of the stop behind it.
 //! - Whoever asks a child to stop and then awaits it ends stopped, too, as it has no value to go on with; unless it says
 //!   [`catch_stopped`](crate::catch_stopped).
-//! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is waited for until it is
-//!   ready, and a program that waits for it does not end. [`stoppable`](crate::task::stoppable) drops it when a stop is asked for: it is
-//!   for you to know what is lost then. Over our sockets, TLS or HTTP of other crates does hear of it.
+//! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is dropped where it waits, as
+//!   tokio would do: there the rules of "cancel safe" still apply. A [`shield`](crate::shield) keeps it, and
+//!   [`ForeignFutures`](crate::env::ForeignFutures) changes that for everything below. Over our sockets, TLS or HTTP of other crates
+//!   does hear of it.
 //!
 //! # The first failure ends a scope
 //!
