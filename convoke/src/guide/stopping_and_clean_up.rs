@@ -61,7 +61,8 @@
 //! # Going on after a stop
 //!
 //! [`catch_stopped`](crate::catch_stopped) runs a future and returns `Err(Stopped)` if it was stopped. The task itself is still
-//! asked to stop, if it was: its next `await` that waits ends it. Clean-up belongs into `using` or `ensure`, which are shielded.
+//! asked to stop, if it was: its next `await` that waits ends it, and a line on stderr says so. Clean-up belongs into `using` or
+//! `ensure`, which are shielded.
 //!
 //! # Foreign futures
 //!

@@ -17,6 +17,8 @@ mod random_sockets;
 mod random_ways;
 mod resolver;
 mod runtime;
+mod server;
+mod server_program;
 mod services;
 mod signals;
 mod simulated;

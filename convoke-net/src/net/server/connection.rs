@@ -14,13 +14,14 @@ use convoke_exec::time::sleep;
 use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, Source, StandardSocket};
 use convoke_sync::OwnedPermit;
-use convoke_task::shield;
+use convoke_task::{ensure, shield};
 use pin_project_lite::pin_project;
 
 use super::Shared;
-use super::report::{ConnectionOutput, ServerReport};
+use super::report::{AnyError, ConnectionOutput, ServerReport};
 use crate::net::kind::Kind;
 use crate::net::socket_stream::SocketStream;
+use crate::stream::Linger;
 
 /// Runs the handler for a connection of the current task's context.
 pub(super) async fn converse<K, H, F>(
@@ -35,10 +36,20 @@ pub(super) async fn converse<K, H, F>(
 {
     let (peer, source) = (K::any(&from), stream.source.clone());
     // Called inside the task, so that a panic of the call itself is that of the connection.
-    let handler = async { (server.handler)(stream, from).await };
-    let mut cut = Cut { source, grace: server.grace, timer: None, made: false };
-    let ended = Draining { handler: Some(handler), cut: &mut cut, stopped: Cell::new(false) }.await;
+    let handler = async { (server.handler)(stream, from).await.error() };
+    let mut cut = Cut { source: &source, grace: server.grace, timer: None, made: false };
+    let draining = Draining { handler: Some(handler), cut: &mut cut, stopped: Cell::new(false) };
+    let ended = ensure(async |_| close::<K>(&source).await, draining).await;
     server.report_end(peer, ended, cut.made);
+}
+
+/// Closes the connection so that what was written is delivered, also if the client has sent what was not read.
+/// Does nothing if the handler has passed the stream on to other code that still has it.
+async fn close<K: Kind>(source: &Arc<dyn Source>) {
+    if Arc::strong_count(source) == 1 {
+        // An error means that the connection is gone.
+        _ = SocketStream::<K>::new(source.clone()).close_with(Linger::new()).await;
+    }
 }
 
 /// Runs the handler for a connection that was accepted on another context: it joins the current one.
@@ -59,8 +70,8 @@ pub(super) async fn converse_there<K, H, F>(
 }
 
 impl<H> Shared<H> {
-    fn report_end<O: ConnectionOutput>(&self, peer: Address, ended: Result<O, Panic>, was_cut: bool) {
-        match ended.map(ConnectionOutput::error) {
+    fn report_end(&self, peer: Address, ended: Result<Option<AnyError>, Panic>, was_cut: bool) {
+        match ended {
             Err(panic) => self.report(ServerReport::Panicked { peer, panic }),
             Ok(None) => {}
             // The cut is the cause, and a better explanation than "broken pipe".
@@ -71,15 +82,15 @@ impl<H> Shared<H> {
 }
 
 /// Shuts down the socket of a connection that does not end in time after a stop request.
-struct Cut {
-    source: Arc<dyn Source>,
+struct Cut<'a> {
+    source: &'a Arc<dyn Source>,
     grace: Duration,
     /// Allocated when a stop is requested.
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     made: bool,
 }
 
-impl Cut {
+impl Cut<'_> {
     /// Starts or polls the timer. Shuts down the socket when it is over. Called after a stop request.
     fn poll(&mut self, cx: &mut Context<'_>) {
         if self.made {
@@ -98,15 +109,15 @@ impl Cut {
 
 pin_project! {
     /// A handler that returns its panic as an error, and that is cut off after a stop request and a grace period.
-    struct Draining<'a, F> {
+    struct Draining<'a, 'b, F> {
         #[pin]
         handler: Option<F>,
-        cut: &'a mut Cut,
+        cut: &'a mut Cut<'b>,
         stopped: Cell<bool>,
     }
 }
 
-impl<F: Future> Future for Draining<'_, F> {
+impl<F: Future> Future for Draining<'_, '_, F> {
     type Output = Result<F::Output, Panic>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -7,7 +7,7 @@
 //!   body of that scope, and so it is closed as soon as the server is asked to stop.
 //! - Each connection is a child of its acceptor's scope (`connection`). It calls the handler, catches its panic,
 //!   and reports its failure. After a stop request it may go on for the grace period; then its socket is shut
-//!   down, which ends reads and writes that are shielded.
+//!   down, which ends reads and writes that are shielded. At its end it lingers, so that answers are delivered.
 
 mod acceptor;
 mod connection;
@@ -64,6 +64,8 @@ pub const DRAIN_GRACE: Duration = Duration::from_secs(10);
 ///   is in a [`shield`](convoke_task::shield) or a clean-up goes on. After the [grace period](Server::grace) the
 ///   sockets that are still open are shut down, so that their reads and writes end, too. The server ends when
 ///   all connections have.
+/// - **Close.** When a handler has ended, the connection is closed so that what was written is delivered, within
+///   the default limits of [`Linger`](crate::stream::Linger).
 ///
 /// The result is a builder. Await it to run the server:
 ///

@@ -8,7 +8,7 @@ use std::io;
 use convoke_core::Panic;
 use convoke_io::driver::Address;
 
-type AnyError = Box<dyn Error + Send + Sync>;
+pub(super) type AnyError = Box<dyn Error + Send + Sync>;
 
 /// The output of the handler of a connection: `()`, or a `Result<(), E>` with any error or text.
 #[diagnostic::on_unimplemented(
