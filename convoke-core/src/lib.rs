@@ -26,6 +26,7 @@
 //! | `frame` (in [`raw`]) | the poll frame: what a future knows of the task that polls it |
 //! | `adopted` (in [`raw`]) | operations that a task owns on behalf of a future |
 //! | [`AwaitError`], [`CleanupFailure`], [`FailsAs`] | how the errors of several pieces of work combine |
+//! | `scoped_ref` (in [`raw`]) | a thread's reference to a value on its stack |
 //! | `watching` (in [`raw`]) | which task each thread polls, for diagnosis |
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
 //! | [`raw`] | the parts that executors, algorithms and task types are made of |
@@ -41,6 +42,7 @@ pub mod outcome;
 mod panic;
 mod random;
 mod report_panic;
+mod scoped_ref;
 mod spin_lock;
 mod steps;
 pub mod stop;
@@ -75,8 +77,8 @@ pub mod raw {
     };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        Call, Header, OnOwnerThread, OwnerId, OwnerThread, RemoteWake, RunQueue, Runnable, Timer, TimerLinks,
-        Timers, Waits, WorkKind, dispatch_contained, post_contained,
+        ArmedTimer, Call, Header, IdleTimer, LocalRunQueue, OnOwnerThread, OwnerId, OwnerThread, RemoteWake,
+        RunQueue, Runnable, Timer, TimerLinks, Timers, Waits, WorkKind, dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
@@ -84,12 +86,17 @@ pub mod raw {
     };
     pub use crate::random::Random;
     pub use crate::report_panic::{contain, report_panic};
+    pub use crate::scoped_ref::ScopedRef;
     pub use crate::spin_lock::{SpinGuard, SpinLock};
     #[cfg(feature = "testing")]
     pub use crate::steps::count as count_steps;
     pub use crate::steps::visit as visit_step;
     pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
     pub use crate::wake::{discard, wake, wake_if_any};
+    pub mod budget {
+        //! The budget of a poll, for futures and for executors of one's own.
+        pub use crate::frame::budget::*;
+    }
     pub mod watching {
         //! Which task each thread polls, for diagnosis.
         pub use crate::watching::*;

@@ -25,5 +25,4 @@ mod sender;
 pub mod signal_hub;
 pub mod transfer;
 
-pub use attempting::{CALLS_IN_A_ROW, count_calls_anew};
-pub use context::{IO, IoContext, IoExecutor, Work, current_driver};
+pub use context::{CONTEXTS, Contexts, IO, IoContext, IoExecutor, Work, current_driver};

@@ -24,6 +24,7 @@
 //! | `count` | the number of waiters, and the wake-up when it reaches zero |
 //! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
 //! | `socket` | a socket with its cached descriptor |
+//! | `system_calls` | the system calls that no other crate makes as they are needed here |
 //! | `sockets`, `addresses`, `options`, `calls` | how sockets are created, named, configured and used |
 //!
 //! Programs use the facade crate `convoke`, which chooses a driver.
@@ -41,6 +42,8 @@ pub mod readiness;
 pub mod registry;
 mod socket;
 mod sockets;
+#[cfg(unix)]
+mod system_calls;
 #[doc(hidden)]
 pub mod wake_flag;
 

@@ -39,6 +39,22 @@ pub(crate) fn get(socket: &StandardSocket, option: SocketOption) -> io::Result<S
     })
 }
 
+/// Clears SO_LINGER of a connection that is about to be closed, unless it is zero. With the option the kernel
+/// blocks the closing thread until all bytes are acknowledged, for up to the lingering time, also if the
+/// socket is non-blocking (Linux: `inet_release` does not look at O_NONBLOCK). Without it the kernel delivers
+/// the bytes in the background, so nothing is lost. A time of zero does not block: it resets the connection.
+pub(crate) fn clear_linger(socket: &StandardSocket) {
+    if let StandardSocket::TcpStream(_) = socket {
+        let socket = reference(socket);
+        // A socket that does not answer does not linger either.
+        if let Ok(Some(time)) = socket.linger()
+            && !time.is_zero()
+        {
+            _ = socket.set_linger(None);
+        }
+    }
+}
+
 fn is_v6(socket: &SockRef<'_>) -> io::Result<bool> {
     Ok(socket.local_addr()?.is_ipv6())
 }

@@ -133,6 +133,10 @@ impl Source for SimSource {
         self.do_now("connect", |state, id| state.connect_datagrams(id, to))
     }
 
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        self.do_now("bind", |state, id| state.bind_stream(id, at))
+    }
+
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         self.do_now("shut down", |state, id| state.shut_down_stream(id, how))
     }

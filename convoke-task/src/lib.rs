@@ -56,7 +56,7 @@ pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use flow::{
     CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
-    WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    WithLocal, budget, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
     with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};

@@ -11,4 +11,14 @@ pub use convoke_core::{Env, OwnedStopCallback, StopCallback, StopRef};
 #[doc(inline)]
 pub use convoke_task::chance;
 #[doc(inline)]
-pub use convoke_task::{WithLocal, current, with_local};
+pub use convoke_task::{WithLocal, with_local};
+
+pub mod current {
+    //! The environment of the running task, for any function below it, async or plain. Nothing here suspends.
+
+    #[cfg(feature = "net")]
+    #[doc(inline)]
+    pub use crate::runtime::current as runtime;
+    #[doc(inline)]
+    pub use convoke_task::current::*;
+}

@@ -10,6 +10,7 @@ usage: cargo xtask <command>
             oldest Rust
   sanitize  run the tests under Miri, ThreadSanitizer, AddressSanitizer and valgrind; install what is missing
   ci        tidy, then test
+  weigh     build README's server and its twin for tokio from clean; print CPU time, size and crates of both
 
   tidy, test and sanitize also take
             --list       name the steps
@@ -23,6 +24,7 @@ pub(crate) enum Verb {
     Test,
     Sanitize,
     Ci,
+    Weigh,
 }
 
 /// The command line, understood.
@@ -44,6 +46,7 @@ impl Arguments {
             Some("test") => Verb::Test,
             Some("sanitize") => Verb::Sanitize,
             Some("ci") => Verb::Ci,
+            Some("weigh") => Verb::Weigh,
             Some(other) => return Err(format!("there is no command `{other}`")),
         };
         let mut arguments = Self { verb, bless: false, list: false, only: Vec::new() };

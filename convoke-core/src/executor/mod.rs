@@ -24,7 +24,7 @@
 //! | --- | --- |
 //! | `mod.rs` | the trait [`Executor`] |
 //! | `runnable.rs` | [`Runnable`], [`Header`], [`WorkKind`]: the unit of work |
-//! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers |
+//! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers; [`LocalRunQueue`]: in a cell |
 //! | `stopping.rs` | [`Runnable::stop`]: stops work without deep recursion |
 //! | `owner_thread.rs` | [`OwnerThread`] and its remote wakes |
 //! | `closed.rs` | threads that act for an owner that is closed |
@@ -49,9 +49,9 @@ pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
 pub use inline::InlineExecutor;
 pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
-pub use queue::RunQueue;
+pub use queue::{LocalRunQueue, RunQueue};
 pub use runnable::{Call, Header, Runnable, WorkKind};
-pub use timers::{Timer, TimerLinks, Timers};
+pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers};
 pub use waits::Waits;
 
 use core::any::Any;

@@ -20,17 +20,21 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `mod.rs` | [`Frame`], its owner, and the current frame |
+//! | `budget.rs` | how many awaits of one poll may be ready at once |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
+//! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
 #![allow(unsafe_code)]
 
+pub(crate) mod budget;
 mod kept;
 mod owner;
 mod pause;
+mod stop_again;
 mod waker_mark;
 mod watch;
 
@@ -83,6 +87,8 @@ pub struct Frame<'a> {
     /// so that both are written at once.
     is_kept: Cell<bool>,
     held: Cell<bool>,
+    /// True if a stop was caught in this poll although the request still holds: see `stop_again.rs`.
+    caught: Cell<bool>,
     /// Belongs to the owner, which stores it from poll to poll.
     stopped: &'a Cell<bool>,
 }
@@ -163,15 +169,16 @@ impl<'a> Frame<'a> {
 
     #[inline]
     fn with(owner: &'a dyn FrameOwner, task: TaskPart<'a>, asked: bool, stopped: &'a Cell<bool>) -> Self {
-        let (is_kept, held) = (Cell::new(false), Cell::new(false));
-        Self { owner, task, stop_requested: asked, is_kept, held, stopped }
+        let (is_kept, held, caught) = (Cell::new(false), Cell::new(false), Cell::new(false));
+        Self { owner, task, stop_requested: asked, is_kept, held, caught, stopped }
     }
 
     /// Creates a frame inside this one with the same owner, which catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
         let Self { owner, task, stop_requested, .. } = *self;
-        Frame { owner, task, stop_requested, is_kept: self.is_kept.clone(), held: Cell::new(false), stopped }
+        let (is_kept, held, caught) = (self.is_kept.clone(), Cell::new(false), Cell::new(false));
+        Frame { owner, task, stop_requested, is_kept, held, caught, stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -260,13 +267,31 @@ impl<'a> Frame<'a> {
     /// Ends the work in this frame as stopped. The caller, a future, returns `Pending` now.
     #[inline]
     pub fn set_stopped(&self) {
+        if self.caught.get() {
+            stop_again::report(self.task.waits.get());
+        }
         self.stopped.set(true);
+    }
+
+    /// Ends the work in this frame as stopped, because it says so itself. The caller, a future, returns
+    /// `Pending` now.
+    pub fn stop_itself(&self) {
+        self.caught.set(false);
+        self.set_stopped();
+    }
+
+    /// Records that a stop inside was turned into a value, and the work in this frame goes on. If the request
+    /// still holds, the next wait is stopped again, which is reported.
+    pub fn stop_was_caught(&self) {
+        self.caught.set(self.stop_requested);
     }
 
     /// Marks the caller, a future that returns `Pending` now, as one that must not be dropped yet.
     #[inline]
     pub fn hold(&self) {
         self.held.set(true);
+        // After a caught stop this is a shield or a clean-up, which goes on.
+        self.caught.set(false);
     }
 
     /// Returns true if a future inside must not be dropped yet, as of the last poll.

@@ -3,12 +3,11 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use convoke_core::raw::{Timer, Timers};
+use convoke_core::raw::{ArmedTimer, IdleTimer, Timers};
 
 use super::queue::{AfterArm, TimerQueue};
 
@@ -51,15 +50,13 @@ unsafe impl Timers for Fallback {
         Instant::now()
     }
 
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the contract of `Timers::arm`, which the caller keeps, is that of the queue.
-        if unsafe { self.queue.arm(timer, at) } == AfterArm::IsEarliest {
+    fn arm(&self, timer: IdleTimer, at: Instant) {
+        if self.queue.arm(timer, at) == AfterArm::IsEarliest {
             self.thread.unpark();
         }
     }
 
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the contract of `Timers::disarm`, which the caller keeps, is that of the queue.
-        unsafe { self.queue.disarm(timer) }
+    fn disarm(&self, timer: ArmedTimer) -> bool {
+        self.queue.disarm(timer)
     }
 }

@@ -88,6 +88,14 @@ pub trait Source: Send + Sync + fmt::Debug {
         }
     }
 
+    /// Calls `io`, which attempts something with the descriptor of this source, if it may succeed in this
+    /// direction, and learns from its result: after [`WouldBlock`](io::ErrorKind::WouldBlock) the source is
+    /// not ready until the next event. Returns `WouldBlock` without a call if the source is known to block.
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        let _ = interest;
+        io()
+    }
+
     /// Accepts a connection.
     fn try_accept(&self) -> io::Result<Accepted> {
         Err(unsupported("connections to accept from this source"))
@@ -115,6 +123,12 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
         let _ = to;
         Err(unsupported("datagrams in this source"))
+    }
+
+    /// Binds a stream to this local address, before it is connected.
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        let _ = at;
+        Err(unsupported("local addresses to choose for this source"))
     }
 
     /// Shuts down one direction, or both. Bytes that were written before are still delivered.

@@ -126,6 +126,10 @@ impl Source for PollSource {
         })
     }
 
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        self.state.attempt(interest, |_, _| io())
+    }
+
     fn try_accept(&self) -> io::Result<Accepted> {
         let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
         Ok(Accepted { source: Self::register(&self.state.driver, socket)?, peer })
@@ -145,6 +149,10 @@ impl Source for PollSource {
 
     fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
         calls::connect_datagrams(self.socket(), to)
+    }
+
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        calls::reference(self.socket()).bind(&addresses::to_any(at)?)
     }
 
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
@@ -172,7 +180,7 @@ impl Source for PollSource {
     }
 
     fn duplicate(&self) -> io::Result<StandardSocket> {
-        calls::duplicate(self.socket())
+        self.state.duplicate()
     }
 
     #[cfg(unix)]

@@ -9,6 +9,8 @@ mod driver_contract;
 mod durability;
 mod explore;
 mod failures;
+mod happy_eyeballs;
 mod hosts;
+mod lingering_close;
 mod network;
 mod seeds;

@@ -12,8 +12,8 @@ use pin_project_lite::pin_project;
 
 /// Runs a future, and returns [`Stopped`] if it ends as stopped, instead of ending the awaiting function too.
 ///
-/// The task is still asked to stop afterwards: the next thing that waits is stopped again. Work that must be
-/// done nevertheless belongs into a `shield`, or into clean-up.
+/// The task is still asked to stop afterwards: the next thing that waits is stopped again, and a line on stderr
+/// says so. Work that must be done nevertheless belongs into a `shield`, or into clean-up.
 ///
 /// - *Completes with* `Ok` of what the future returns, or [`Stopped`].
 /// - *If dropped*, the future is dropped.
@@ -89,6 +89,7 @@ impl<F: Future> Future for CatchStopped<F> {
                 Polled::Stopped => {
                     let reason = outer.stop_reason();
                     future.set(None);
+                    outer.stop_was_caught();
                     Poll::Ready(Err(Stopped { reason }))
                 }
             }

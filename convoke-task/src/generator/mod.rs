@@ -33,7 +33,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::Panic;
-use convoke_core::raw::{Frame, StopWatch};
+use convoke_core::raw::{Frame, StopWatch, budget};
 use futures_core::Stream;
 
 use crate::region::pass_on_stop;
@@ -265,6 +265,15 @@ where
         }
     }
 
+    /// Yields because the budget of the task is spent. A body that must not be dropped yet still holds the task.
+    #[cold]
+    fn yields<R>(&self) -> Poll<R> {
+        if self.body.as_ref().is_some_and(Body::is_held) {
+            Frame::hold_current();
+        }
+        Poll::Pending
+    }
+
     /// Marks the body as begun. Returns false if it has ended.
     #[cold]
     fn begin(&mut self) -> bool {
@@ -316,8 +325,14 @@ where
         if this.stage != Stage::Waits && !this.begin() {
             return this.after_end();
         }
+        if !budget::may_proceed(cx) {
+            return this.yields();
+        }
         match this.advance(cx) {
-            Advanced::Yielded(value) => Poll::Ready(Some(F::Output::item(value))),
+            Advanced::Yielded(value) => {
+                budget::spend();
+                Poll::Ready(Some(F::Output::item(value)))
+            }
             Advanced::Returned(output) => Poll::Ready(output.last()),
             Advanced::Waits => Poll::Pending,
             Advanced::Stopped => pass_on_stop(),

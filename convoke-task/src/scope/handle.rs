@@ -7,7 +7,7 @@ use core::task::{Context, Poll};
 
 use convoke_core::Outcome;
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Runnable, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Runnable, StopWatch, budget, outside_a_task};
 
 use super::blocking::thread_waker;
 use crate::task::{Anywhere, Join, Kind};
@@ -78,7 +78,10 @@ impl<T, K: Kind> Handle<T, K> {
             }
             assert!(self.child.is_some(), "`Handle` polled after it returned its value");
             match Join::take_or_wait(&mut self.child, cx.waker()) {
-                Ok(Outcome::Value(value)) => Poll::Ready(value),
+                Ok(Outcome::Value(value)) => {
+                    budget::spend();
+                    Poll::Ready(value)
+                }
                 Ok(other) => self.end_otherwise(other),
                 Err(location) => {
                     if !frame.honour_stop() {
@@ -132,8 +135,15 @@ impl<T, K: Kind> Future for Handle<T, K> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // The outcome stays with the child.
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         match Join::take_if_done(&mut self.child) {
-            Some(Outcome::Value(value)) => Poll::Ready(value),
+            Some(Outcome::Value(value)) => {
+                budget::spend();
+                Poll::Ready(value)
+            }
             Some(other) => self.end_otherwise(other),
             None => self.poll_slow(cx),
         }

@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
 
-use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind};
+use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind, budget};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use convoke_core::raw::watching::polls;
@@ -290,6 +290,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
         let polled = self.0.0.with_waker(|waker| {
             let mut cx = Context::from_waker(waker);
             Panic::catch(|| {
+                let _budget = budget::of_poll();
                 if asked {
                     inside.pass_on_stop();
                 }

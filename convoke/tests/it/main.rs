@@ -4,6 +4,7 @@
 
 mod attributes;
 mod auto_traits;
+mod budget;
 mod compile_fail;
 mod doc_programs;
 mod examples;
