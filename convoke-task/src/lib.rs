@@ -44,8 +44,11 @@ mod region;
 mod registry;
 pub mod schedule;
 pub mod scope;
+mod solo_parent;
+mod stop_callback;
 mod surroundings;
 mod task;
+mod task_waits;
 pub mod together;
 
 pub use blocking::{BlockingPool, blocking};
