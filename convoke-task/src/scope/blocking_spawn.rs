@@ -15,10 +15,13 @@ use convoke_core::raw::OwnerId;
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd};
+use super::builder::Child;
+use super::caught::PollCaught;
 use super::child::{Attach, SharedLink, ToScope};
 use super::handle::Handle;
-use super::named::WithName;
+use super::options::{Inherited, Name, Naming};
 use super::output::ChildOutput;
+use super::parent::{Options, Parent, Takes};
 use super::spawn::Scope;
 use crate::task::{Known, TaskHeader};
 
@@ -34,13 +37,6 @@ pub struct BlockingScope<'scope, 'env: 'scope, O> {
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Entrance to a blocking scope for one child with a name. Returned by [`BlockingScope::named`].
-#[must_use = "a name does nothing until a child is started with it"]
-pub struct BlockingNamed<'scope, 'env, O> {
-    scope: &'scope BlockingScope<'scope, 'env, O>,
-    name: Arc<str>,
-}
-
 impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     pub(super) fn new(scope: Scope<O>) -> Self {
         Self { scope, _scope: PhantomData, _env: PhantomData }
@@ -48,6 +44,9 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
 
     /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
     /// returns a `Result<_, E>`. The first error stops the scope.
+    ///
+    /// Use [`spawn_future`](BlockingScope::spawn_future) for a child whose value you need, and
+    /// [`child`](BlockingScope::child) for one with options.
     ///
     /// # Panics
     /// If there is no memory.
@@ -57,13 +56,13 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
     {
-        self.start(future, AndStop, Location::caller());
+        self.child().spawn(future);
     }
 
     /// Starts a child that returns a value, and returns its handle.
     ///
     /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
-    /// child to stop.
+    /// child to stop, and so does `let _ = s.spawn_future(..)`.
     ///
     /// # Panics
     /// If there is no memory.
@@ -72,79 +71,73 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     where
         F: Future<Output: Send> + Send + 'scope,
     {
-        self.start_future(future, AndStop, Location::caller())
+        self.child().spawn_future(future)
     }
 
-    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
-    /// its spawn site.
-    pub fn named(&'scope self, name: impl Into<Arc<str>>) -> BlockingNamed<'scope, 'env, O> {
-        BlockingNamed { scope: self, name: name.into() }
+    /// Returns a builder for one child with a name, for diagnosis and panic messages. A child without a name
+    /// is shown with its spawn site.
+    pub fn named(&'scope self, name: impl Into<Arc<str>>) -> Child<&'scope Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options: a name, a permit, restarts.
+    pub fn child(&'scope self) -> Child<&'scope Self> {
+        Child::new(self)
     }
 
     /// Asks all children to stop, also those that are started later. The scope still waits for them.
     pub fn request_stop(&self, reason: StopReason) {
         self.scope.block.stop_children(reason);
     }
+}
 
-    fn start<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
+impl<'scope, O, T> Takes<'scope, Inherited, T> for &'scope BlockingScope<'scope, '_, O>
+where
+    O: Send,
+    T: ChildOutput<O> + Send,
+{
+    #[track_caller]
+    fn start_child<N, F>(self, options: Options<N, Inherited>, future: F, _: PollCaught<F>)
     where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
-        O: Send,
-        W: Attach<O>,
+        N: Naming,
+        F: Future<Output = T> + Send + 'scope,
     {
-        let ending: ToScope<O, W> = ToScope { attachment, _scope: PhantomData };
+        let ending = ToScope { attachment: options.name.attach(AndStop), _scope: PhantomData };
         // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has
         // waited for the child: the body is generic over `'scope`, and so can name no shorter one.
-        let started = unsafe { self.scope.start(future, ending, false, location) };
+        let started = unsafe { self.scope.start(future, ending, false, options.location) };
         if let Err(refused) = started {
             refused.panic();
         }
     }
+}
 
-    fn start_future<F, W>(
-        &self,
+impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, O> {
+    type Handle<T>
+        = BlockingHandle<'scope, T>
+    where
+        T: 'scope;
+
+    #[track_caller]
+    fn start_child_future<N, F>(
+        self,
+        options: Options<N, Inherited>,
         future: F,
-        attachment: W,
-        location: &'static Location<'static>,
     ) -> BlockingHandle<'scope, F::Output>
     where
-        F: Future<Output: Send> + Send + 'scope,
-        W: Attach<O>,
+        N: Naming,
+        F: Future<Output: Send + 'scope> + Send + 'scope,
     {
+        let location = options.location;
         // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has
         // waited for it. The handle is not a local one.
-        let handle = match unsafe { self.scope.start_with_handle(future, false, attachment, location) } {
+        let started =
+            unsafe { self.scope.start_with_handle(future, false, options.name.attach(AndStop), location) };
+        let handle = match started {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };
         BlockingHandle { handle, owner: self.scope.block.link.home(), location, _scope: PhantomData }
-    }
-}
-
-impl<'scope, O> BlockingNamed<'scope, '_, O> {
-    /// Starts the child like [`BlockingScope::spawn`].
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[track_caller]
-    pub fn spawn<F>(self, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
-        O: Send,
-    {
-        self.scope.start(future, WithName::new(self.name, AndStop), Location::caller());
-    }
-
-    /// Starts the child like [`BlockingScope::spawn_future`], and returns its handle.
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[track_caller]
-    pub fn spawn_future<F>(self, future: F) -> BlockingHandle<'scope, F::Output>
-    where
-        F: Future<Output: Send> + Send + 'scope,
-    {
-        self.scope.start_future(future, WithName::new(self.name, AndStop), Location::caller())
     }
 }
 
@@ -186,7 +179,7 @@ unsafe impl<O> Attach<O> for AndStop {
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, on the scope's executor. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and, if awaited, outside a task.
-#[must_use = "dropping the handle asks the child to stop; wait for it, or start the child with `spawn`"]
+#[must_use = "dropping the handle stops the child, and so does `let _ =`; wait for it, or start the child with `spawn`"]
 pub struct BlockingHandle<'scope, T> {
     handle: Handle<T>,
     /// The owner thread of the child.
@@ -233,11 +226,5 @@ impl<T> fmt::Debug for BlockingHandle<'_, T> {
 impl<O> fmt::Debug for BlockingScope<'_, '_, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BlockingScope").finish_non_exhaustive()
-    }
-}
-
-impl<O> fmt::Debug for BlockingNamed<'_, '_, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockingNamed").field("name", &self.name).finish_non_exhaustive()
     }
 }

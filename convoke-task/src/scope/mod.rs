@@ -15,6 +15,9 @@
 //   ended it waits for the children. In blocking code, the calling thread does both (`blocking`).
 // - **A child** is a task. Its memory holds a *parent link*: a pointer to the block's own link
 //   (`child::SharedLink`), or a link inside the child if it runs on another executor (`child::OwnLink`).
+// - **The builder** (`builder`) is the one way in which children are started, in this module and in
+//   `local_scope` and `policy`: the short verbs of every scope call it. Its options are types (`options`), and
+//   the scopes are its parents (`parent`): each says which children it takes, and starts them.
 // - **A handle** (`handle`) is a second reference to a child. Outcome and waker change hands in the child's
 //   memory (`handle_rendezvous`).
 //
@@ -52,28 +55,39 @@ mod block;
 mod blocking;
 mod blocking_spawn;
 mod bound;
+pub mod builder;
+mod caught;
 mod child;
 mod children;
+mod failure;
 mod future;
+mod guarded;
 mod handle;
 mod handle_rendezvous;
 mod named;
+mod options;
 mod output;
+mod parent;
+mod restart;
 mod results;
 mod spawn;
-mod spawn_on;
 mod until_ready;
 
 pub use convoke_core::BodyOutput;
 
 pub use blocking::{blocking_scope, blocking_scope_with};
-pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
+pub use blocking_spawn::{BlockingHandle, BlockingScope};
 pub use bound::Bound;
+pub use builder::Child;
+pub(crate) use caught::{AttemptEnd, Caught, PollCaught, poll_caught};
 pub(crate) use child::name_panic;
+pub(crate) use failure::ChildOrigin;
+pub use failure::{ChildFailure, FailureKind};
 pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
+pub(crate) use guarded::Guarded;
 pub use handle::{Anywhere, Handle, Kind, OnOwnerThread};
 pub use output::ChildOutput;
 pub use results::{NextResult, Results};
-pub use spawn::{Named, Scope, SpawnError};
+pub use spawn::{Scope, SpawnError};
 pub use until_ready::{EndedEarly, Ready, Started};

@@ -158,7 +158,7 @@ impl Runtime {
     ///         s.named("core 0").spawn(serve(first));
     ///         for (core, context) in contexts.iter().enumerate().skip(1) {
     ///             let options = options.clone();
-    ///             s.named(format!("core {core}")).spawn_on(context, async move {
+    ///             s.named(format!("core {core}")).on(context).spawn(async move {
     ///                 // Bound here, it is served by the driver of this context, and so are its connections.
     ///                 serve(TcpListener::bind_with(address, options).await?).await
     ///             });
