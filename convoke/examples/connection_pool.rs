@@ -28,7 +28,7 @@ fn main() {
         let asked = source.clone();
         let program = async move {
             scope(async |s| {
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     for _ in 0..stop_after {
                         checkpoint().await;
                     }

@@ -41,7 +41,7 @@ pub async fn shift(desk: Desk, staff: &'static [Worker]) -> ReportFailure<Done, 
         for worker in staff {
             let (told, desk) = (desk.clone(), desk.clone());
             s.named(worker.name)
-                .restarting(RESTARTS)
+                .restart(RESTARTS)
                 .report(move |failure| told.note(worker.name, format!("{}; starts again", what(failure))))
                 .spawn(move || work(worker, desk.clone()));
         }

@@ -37,7 +37,7 @@ pub(crate) fn run_with<F: Future + 'static>(changes: Changes, work: impl FnOnce(
         let mut output = None;
         scope(async |s| {
             let s: &'static Scope<()> = Box::leak(Box::new(s));
-            output = Some(s.spawn_future_local(work(InScope(s))).await);
+            output = Some(s.child().local().spawn_future(work(InScope(s))).await);
         })
         .await;
         output
@@ -48,7 +48,7 @@ pub(crate) fn run_with<F: Future + 'static>(changes: Changes, work: impl FnOnce(
 impl InScope {
     /// Starts a task without a handle; its scope owns it.
     pub(crate) fn start(self, future: impl Future<Output = ()> + 'static) {
-        self.0.spawn_local(future);
+        self.0.child().local().spawn(future);
     }
 
     /// Stops the tasks without a handle.
@@ -62,7 +62,7 @@ impl Spawner for InScope {
 
     #[inline]
     fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, OnOwnerThread> {
-        self.0.spawn_future_local(future)
+        self.0.child().local().spawn_future(future)
     }
 
     fn yield_now(self) -> impl Future<Output = ()> {

@@ -102,11 +102,11 @@ async fn tokio_tree(
     let mut branches = JoinSet::new();
     for _ in 0..BRANCHES {
         let (branch, waiting) = (root.child_token(), Rc::clone(&waiting));
-        branches.spawn_local(async move {
+        branches.child().local().spawn(async move {
             let mut leaves = JoinSet::new();
             for _ in 0..LEAVES {
                 let (leaf, waiting) = (for_leaf(&branch), Rc::clone(&waiting));
-                leaves.spawn_local(async move {
+                leaves.child().local().spawn(async move {
                     waiting.update(|waiting| waiting + 1);
                     leaf.cancelled().await;
                 });

@@ -53,7 +53,7 @@ pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 /// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         for picture in 0..100 {
-///             s.spawn_on(&resize, async move {
+///             s.child().on(&resize).spawn(async move {
 ///                 /* keeps two threads busy at most */
 ///                 let _ = picture;
 ///             });

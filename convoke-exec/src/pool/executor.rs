@@ -54,8 +54,8 @@ impl PoolExecutor {
     /// let idle = pool.executor().with_priority(Priority::Low);
     /// let outcome = block_on(async move {
     ///     scope(async |s| {
-    ///         s.spawn_on(&idle, async { /* when there is nothing else to do */ });
-    ///         s.spawn_on(&urgent, async { /* before everything else */ });
+    ///         s.child().on(&idle).spawn(async { /* when there is nothing else to do */ });
+    ///         s.child().on(&urgent).spawn(async { /* before everything else */ });
     ///     })
     ///     .await
     /// });

@@ -109,7 +109,7 @@ fn a_handle_outlives_the_first_post_of_a_spawned_child() {
         let probe = probe.clone();
         async move {
             scope(async move |s| {
-                s.spawn_on(&probe, async {});
+                s.child().on(&probe).spawn(async {});
             })
             .await
         }
@@ -191,7 +191,7 @@ fn a_child_whose_executor_panics_before_queueing_ends_stopped_and_its_scope_ends
     let executor = Panics { inner: convoke::executor::ExecutorRef::new(pool.executor()), queues: false };
     let outcome = sync_wait(task(async move {
         scope(async move |s| {
-            let child = s.spawn_future_on(&executor, async { 1 });
+            let child = s.child().on(&executor).spawn_future(async { 1 });
             catch_stopped(child).await.is_err()
         })
         .await
@@ -204,7 +204,7 @@ fn a_child_whose_executor_panics_after_queueing_runs() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = Panics { inner: convoke::executor::ExecutorRef::new(pool.executor()), queues: true };
     let outcome = sync_wait(task(async move {
-        scope(async move |s| s.spawn_future_on(&executor, async { 1 }).await).await
+        scope(async move |s| s.child().on(&executor).spawn_future(async { 1 }).await).await
     }));
     assert_eq!(outcome, Outcome::Value(1));
 }

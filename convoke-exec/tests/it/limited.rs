@@ -207,7 +207,7 @@ fn a_task_that_waits_leaves_its_seat_to_others() {
         scope(async |s| {
             for _ in 0..2 {
                 let barrier = barrier.clone();
-                s.spawn_on(&view, async move {
+                s.child().on(&view).spawn(async move {
                     barrier.wait().await;
                 });
             }
@@ -226,7 +226,7 @@ fn over_a_run_loop_children_need_not_be_send() {
             scope(async |s| {
                 let here = std::rc::Rc::new(std::cell::Cell::new(0));
                 let counted = here.clone();
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     checkpoint().await;
                     counted.set(counted.get() + 1);
                 });

@@ -66,7 +66,7 @@ fn a_value_that_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_i
             let run_loop = RunLoop::new();
             let launched = launch(&run_loop.executor()).start(async move {
                 let _ = scope(async |s| {
-                    s.spawn_local(async move {
+                    s.child().local().spawn(async move {
                         let _stays = Stays::new(&elsewhere);
                         wait_with(wakers).await;
                     });
@@ -248,7 +248,7 @@ fn end_with_a_remote_wake_to_another_owner() {
         let elsewhere = elsewhere.clone();
         async move {
             scope(async |s| {
-                let child = s.spawn_future_local(poll_fn(move |cx| {
+                let child = s.child().local().spawn_future(poll_fn(move |cx| {
                     moved.store(true, Ordering::Relaxed);
                     let waker = cx.waker().clone();
                     thread::spawn(move || waker.wake()).join().unwrap();

@@ -54,7 +54,7 @@ fn sleeps(clock: &Arc<Clock>, times: &[Duration]) -> Vec<Duration> {
         scope(async |s| {
             for &time in times {
                 let woken = woken.clone();
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     sleep_until(start + time).await;
                     woken.lock().unwrap().push(now() - start);
                 });

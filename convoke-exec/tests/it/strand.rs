@@ -209,7 +209,7 @@ fn over_a_run_loop_children_need_not_be_send() {
             scope(async |s| {
                 let here = Rc::new(Cell::new(0));
                 let counted = here.clone();
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     checkpoint().await;
                     counted.set(counted.get() + 1);
                 });

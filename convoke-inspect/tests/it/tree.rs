@@ -48,7 +48,7 @@ fn children_hang_under_the_task_that_opened_the_scope_the_oldest_first() {
                     })
                     .await
                 });
-                s.spawn_local(async {
+                s.child().local().spawn(async {
                     for _ in 0..3 {
                         checkpoint().await;
                     }
@@ -211,7 +211,7 @@ fn children_on_another_executor_hang_where_they_were_started() {
         task(async move {
             scope(async |s| {
                 let (sent, seen) = std::sync::mpsc::channel();
-                s.named("elsewhere").spawn_on(&executor, async move {
+                s.named("elsewhere").on(&executor).spawn(async move {
                     sent.send(tree().find("elsewhere").map(|node| (node.depth(), node.state()))).unwrap();
                 });
                 seen.recv().unwrap()

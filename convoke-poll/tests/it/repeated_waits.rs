@@ -114,7 +114,7 @@ fn a_reader_on_a_view_of_the_context_stays_there() {
             scope(async |s| {
                 let seen = view.clone();
                 let stays = move || assert!(seen.is_running_here(), "woken on another executor");
-                s.spawn_on(&view, reads_each(far, Arc::clone(&read), stays));
+                s.child().on(&view).spawn(reads_each(far, Arc::clone(&read), stays));
                 writes_each(&near, &read).await
             })
             .await

@@ -44,19 +44,16 @@ async fn juggles(status: HostStatus) -> io::Result<()> {
                     status.runs();
                 }
             };
-            s.spawn_on(
-                &strand,
-                ensure(clean_up, async move {
-                    for round in 0.. {
-                        let mut held = lock.lock().await;
-                        *held += 1;
-                        status.runs();
-                        sleep(2 * MILLISECOND).await;
-                        drop(held);
-                        let _ = timeout(5 * MILLISECOND, sender.send(number + round)).await;
-                    }
-                }),
-            );
+            s.child().on(&strand).spawn(ensure(clean_up, async move {
+                for round in 0.. {
+                    let mut held = lock.lock().await;
+                    *held += 1;
+                    status.runs();
+                    sleep(2 * MILLISECOND).await;
+                    drop(held);
+                    let _ = timeout(5 * MILLISECOND, sender.send(number + round)).await;
+                }
+            }));
         }
         let counts = status.clone();
         s.spawn(async move {

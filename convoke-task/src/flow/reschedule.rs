@@ -36,15 +36,14 @@ pub fn reschedule<X: Executor>(executor: &X) -> Reschedule {
     Reschedule { stage: Stage::New(ExecutorRef::new(executor.clone())) }
 }
 
-/// The error of a task that cannot move: its future is not `Send`, and was started with `spawn_local` or the
-/// like.
+/// The error of a task that cannot move: its future is not `Send`, and was started as `local`, or in a like way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotSend;
 
 impl fmt::Display for NotSend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a task that is not `Send` cannot move to another executor; start it with `spawn` instead of `spawn_local`, or \
+            "a task that is not `Send` cannot move to another executor; start it without `local`, or \
              run a part of it there with `run_on`",
         )
     }

@@ -25,7 +25,7 @@ use convoke_core::raw::{discard, wake_if_any};
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, in the task that opened the scope. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and outside a task.
-#[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
+#[must_use = "dropping the handle stops the child, and so does `let _ =`; await it, or start the child with `spawn`"]
 pub struct LocalHandle<T> {
     shared: Arc<Shared<T>>,
     started_at: &'static Location<'static>,

@@ -25,4 +25,4 @@ mod spawn;
 
 pub use future::{LocalScopeFuture, local_scope, local_scope_not_send};
 pub use handle::LocalHandle;
-pub use spawn::{LocalNamed, LocalNamedNotSend, LocalScope, LocalScopeNotSend};
+pub use spawn::{LocalScope, LocalScopeNotSend};

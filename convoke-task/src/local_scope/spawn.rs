@@ -2,13 +2,15 @@
 
 use core::fmt;
 use core::future::Future;
-use core::panic::Location;
 use std::sync::Arc;
 
-use super::child::{Child, Label};
+use super::child::{FailingChild, Label};
 use super::handle::{LocalHandle, with_handle};
 use super::inbox::Inbox;
-use crate::scope::ChildOutput;
+use crate::scope::builder::{
+    Inherited, Local, LocalParent, Name, Naming, Options, Parent, Takes, TakesLocal, Unnamed,
+};
+use crate::scope::{Child, ChildOutput, PollCaught};
 
 /// A child that is `Send`.
 pub(super) type SendChild<'env, O> = dyn Future<Output = Option<O>> + Send + 'env;
@@ -17,17 +19,14 @@ pub(super) type SendChild<'env, O> = dyn Future<Output = Option<O>> + Send + 'en
 pub(super) type AnyChild<'env, O> = dyn Future<Output = Option<O>> + 'env;
 
 macro_rules! scopes {
-    ($($(#[$doc:meta])* $scope:ident, $named:ident, $child:ident, [$($send:ident)?];)+) => { $(
+    ($(
+        $(#[$doc:meta])*
+        $scope:ident, $child:ident, [$($send:ident)?], $place:ident, $new:ident,
+        ($parent:ident $(<$anywhere:ident>)?, $start_future:ident), ($takes:ident, $start:ident);
+    )+) => { $(
         $(#[$doc])*
         pub struct $scope<'env, O> {
             inbox: Arc<Inbox<$child<'env, O>>>,
-        }
-
-        /// Entrance to a local scope for one child with a name.
-        #[must_use = "a name does nothing until a child is started with it"]
-        pub struct $named<'a, 'env, O> {
-            scope: &'a $scope<'env, O>,
-            name: Box<str>,
         }
 
         impl<'env, O: 'env> $scope<'env, O> {
@@ -38,6 +37,8 @@ macro_rules! scopes {
             /// Starts a child. The child returns `()`, or a `Result<(), E>` if the scope returns a `Result<_,
             /// E>`. The first error stops the scope.
             ///
+            /// Use `spawn_future` for a child whose value you need, and `child` for one with options.
+            ///
             /// # Panics
             /// If the scope has ended.
             #[track_caller]
@@ -45,13 +46,13 @@ macro_rules! scopes {
             where
                 F: Future<Output: ChildOutput<O>> $(+ $send)? + 'env,
             {
-                self.start(future, None, Location::caller());
+                self.child().spawn(future);
             }
 
             /// Starts a child that returns a value, and returns its handle.
             ///
             /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle
-            /// asks the child to stop.
+            /// asks the child to stop, and so does `let _ = s.spawn_future(..)`.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -60,62 +61,47 @@ macro_rules! scopes {
             where
                 F: Future<Output: 'env $(+ $send)?> $(+ $send)? + 'env,
             {
-                self.start_future(future, None, Location::caller())
+                self.child().spawn_future(future)
             }
 
-            /// Gives the next child a name, for panic messages. A child without a name is shown with its
-            /// spawn site.
-            pub fn named(&self, name: impl Into<Box<str>>) -> $named<'_, 'env, O> {
-                $named { scope: self, name: name.into() }
+            /// Returns a builder for one child with a name, for panic messages. A child without a name is
+            /// shown with its spawn site.
+            pub fn named(&self, name: impl Into<Arc<str>>) -> Child<&Self, Name, $place> {
+                self.child().name(name)
             }
+
+            /// Returns a builder for one child with options: a name, a permit, restarts.
+            pub fn child(&self) -> Child<&Self, Unnamed, $place> {
+                Child::$new(self)
+            }
+        }
+
+        impl<'env, O: 'env> $parent<'env $(, $anywhere)?> for &$scope<'env, O> {
+            type Handle<T>
+                = LocalHandle<T>
+            where
+                T: 'env;
 
             #[track_caller]
-            fn start<F>(&self, future: F, name: Option<Box<str>>, location: &'static Location<'static>)
+            fn $start_future<N, F>(self, options: Options<N, $place>, future: F) -> LocalHandle<F::Output>
             where
-                F: Future<Output: ChildOutput<O>> $(+ $send)? + 'env,
-            {
-                self.inbox.push(Box::pin(Child::new(future)), Some(Label { name, location }));
-            }
-
-            #[track_caller]
-            fn start_future<F>(
-                &self,
-                future: F,
-                name: Option<Box<str>>,
-                location: &'static Location<'static>,
-            ) -> LocalHandle<F::Output>
-            where
+                N: Naming,
                 F: Future<Output: 'env $(+ $send)?> $(+ $send)? + 'env,
             {
-                let (child, handle) = with_handle(future, Label { name, location });
+                let (child, handle) = with_handle(future, Label::new(&options));
                 self.inbox.push(Box::pin(child), None);
                 handle
             }
         }
 
-        impl<'env, O: 'env> $named<'_, 'env, O> {
-            /// Starts the child. Its failure stops the scope.
-            ///
-            /// # Panics
-            /// If the scope has ended.
+        impl<'env, O: 'env, T: ChildOutput<O>> $takes<'env, $($anywhere,)? T> for &$scope<'env, O> {
             #[track_caller]
-            pub fn spawn<F>(self, future: F)
+            fn $start<N, F>(self, options: Options<N, $place>, future: F, _: PollCaught<F>)
             where
-                F: Future<Output: ChildOutput<O>> $(+ $send)? + 'env,
+                N: Naming,
+                F: Future<Output = T> $(+ $send)? + 'env,
             {
-                self.scope.start(future, Some(self.name), Location::caller());
-            }
-
-            /// Starts the child, and returns its handle.
-            ///
-            /// # Panics
-            /// If the scope has ended.
-            #[track_caller]
-            pub fn spawn_future<F>(self, future: F) -> LocalHandle<F::Output>
-            where
-                F: Future<Output: 'env $(+ $send)?> $(+ $send)? + 'env,
-            {
-                self.scope.start_future(future, Some(self.name), Location::caller())
+                self.inbox.push(Box::pin(FailingChild::new(future)), Some(Label::new(&options)));
             }
         }
 
@@ -130,20 +116,16 @@ macro_rules! scopes {
                 f.debug_struct(stringify!($scope)).finish_non_exhaustive()
             }
         }
-
-        impl<O> fmt::Debug for $named<'_, '_, O> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($named)).field("name", &self.name).finish_non_exhaustive()
-            }
-        }
     )+ };
 }
 
 scopes! {
     /// Entrance to a [`local_scope()`](super::local_scope): starts children in it. `O` is the output of the
     /// scope; children may borrow what outlives `'env`. A child that has a clone can start siblings.
-    LocalScope, LocalNamed, SendChild, [Send];
+    LocalScope, SendChild, [Send], Inherited, new,
+    (Parent<Inherited>, start_child_future), (Takes, start_child);
     /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not
     /// be `Send`. Otherwise like [`LocalScope`].
-    LocalScopeNotSend, LocalNamedNotSend, AnyChild, [];
+    LocalScopeNotSend, AnyChild, [], Local, new_local,
+    (LocalParent, start_local_future), (TakesLocal, start_local_child);
 }

@@ -2,28 +2,22 @@
 
 use core::fmt;
 use core::future::Future;
-use core::panic::Location;
-use core::time::Duration;
 use std::sync::Arc as NameArc;
 
 use convoke_core::raw::sync::Arc;
-use convoke_core::{Executor, Panic};
 
-use super::entrance::Entrance;
-use super::restarting::Restarting;
+use super::reported::{Listener, Reported};
 use super::rules::Policy;
-use super::tally::{Enough, Ledger};
-use crate::schedule::Backoff;
-use crate::scope::Scope;
-use convoke_exec::time::sleep;
-
-/// Pause of a daemon between two attempts to start a child for its failure, when there is no memory.
-const MEMORY_PAUSE: Duration = Duration::from_millis(1);
+use super::tally::{Enough, Ledger, Working};
+use crate::scope::builder::{
+    Local, LocalParent, Name, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes, TakesLocal,
+};
+use crate::scope::{Child, ChildFailure, Guarded, Handle, OnOwnerThread, PollCaught, Scope, poll_caught};
 
 /// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
 /// child that has a clone can start siblings.
 pub struct PolicyScope<P, V, E> {
-    pub(super) entrance: Entrance<Result<(), Enough>>,
+    pub(super) scope: Scope<Result<(), Enough>>,
     pub(super) ledger: Arc<Ledger<P, V, E>>,
 }
 
@@ -33,16 +27,10 @@ where
     V: Send + 'static,
     E: Send + 'static,
 {
-    pub(super) fn new(scope: Scope<Result<(), Enough>>, ledger: Arc<Ledger<P, V, E>>) -> Self {
-        Self { entrance: Entrance::new(scope), ledger }
-    }
-
-    /// Returns an entrance to the same scope that gives this name to its children, for failures and diagnosis.
-    pub fn named(&self, name: impl Into<NameArc<str>>) -> Self {
-        Self { entrance: self.entrance.named(name.into()), ledger: self.ledger.clone() }
-    }
-
     /// Starts a child on the scope's executor. Its result goes to the policy.
+    ///
+    /// Use [`spawn_future`](PolicyScope::spawn_future) for a child whose value you need, and
+    /// [`child`](PolicyScope::child) for one with options.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -51,13 +39,30 @@ where
     where
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
-        self.entrance.spawn(self.reported(future, Location::caller()));
+        self.child().spawn(future);
     }
 
-    /// Starts a child on `executor`. Its result goes to the policy.
+    /// Starts a child that returns a value, and returns its handle. What the child returns goes to the handle,
+    /// and not to the policy. A panic whose handle was dropped ends the scope.
+    ///
+    /// Dropping the handle asks the child to stop, and so does `let _ = s.spawn_future(..)`.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.child().spawn_future(future)
+    }
+
+    /// Returns a builder for one child with a name, for failures and diagnosis.
+    pub fn named(&self, name: impl Into<NameArc<str>>) -> Child<&Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options: a name, an executor, a permit, restarts, or a daemon.
     ///
     /// ```
     /// use convoke::scope::policy::WaitForAll;
@@ -69,7 +74,7 @@ where
     /// let outcome = block_on(async move {
     ///     scope_with(WaitForAll, async |s| {
     ///         s.spawn(async { Ok::<_, String>(0) }); // On this thread.
-    ///         s.spawn_on(&executor, async { Ok((1..=1000_u64).sum()) }); // On the pool.
+    ///         s.child().on(&executor).spawn(async { Ok((1..=1000_u64).sum()) }); // On the pool.
     ///     })
     ///     .await
     /// });
@@ -78,119 +83,153 @@ where
     /// assert_eq!(values, [0, 500_500]);
     /// # std::io::Result::Ok(())
     /// ```
-    #[track_caller]
-    pub fn spawn_on<X, F>(&self, executor: &X, future: F)
-    where
-        X: Executor,
-        F: Future<Output = Result<V, E>> + Send + 'static,
-    {
-        self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
-    }
-
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
-    /// result goes to the policy.
     ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
-    #[track_caller]
-    pub fn spawn_local<F>(&self, future: F)
-    where
-        F: Future<Output = Result<V, E>> + 'static,
-    {
-        self.entrance.spawn_local(self.reported(future, Location::caller()));
-    }
-
-    /// Wraps a child, so that its result goes to the policy. Counts it as working from now on.
-    fn reported<F>(
-        &self,
-        future: F,
-        location: &'static Location<'static>,
-    ) -> impl Future<Output = Result<(), Enough>> + use<F, P, V, E>
-    where
-        F: Future<Output = Result<V, E>>,
-    {
-        let whose = self.entrance.whose(location);
-        let (working, ledger) = (Ledger::works(&self.ledger), self.ledger.clone());
-        async move {
-            let enough = ledger.judge(whose.awaited(1, future).await);
-            drop(working);
-            enough
-        }
-    }
-
-    /// Starts a daemon: a child that is asked to stop, and awaited, when the body and all other children have
-    /// ended. If it fails before, its failure goes to the policy.
-    ///
-    /// # Panics
-    /// If the scope has ended, or there is no memory.
+    /// A child that is restarted, and whose last failure goes to the policy:
     ///
     /// ```
-    /// use convoke::scope::policy::FirstError;
+    /// use std::time::Duration;
+    /// use convoke::scope::policy::Supervise;
     /// use convoke::prelude::*;
     /// use convoke::scope::scope_with;
-    /// use convoke::task::forever;
+    /// use convoke::retry::Backoff;
     ///
-    /// let outcome = block_on(async {
-    ///     scope_with(FirstError, async |s| {
-    ///         s.spawn_daemon(async { forever().await });
-    ///         s.spawn(async { Ok::<_, String>(1) });
+    /// let report = block_on(async {
+    ///     scope_with(Supervise, async |s| {
+    ///         let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(3);
+    ///         let mut runs = 0;
+    ///         s.named("worker")
+    ///             .restart(schedule)
+    ///             .report(|failure| println!("{failure}"))
+    ///             .spawn(move || {
+    ///                 runs += 1;
+    ///                 async move { if runs < 3 { Err("fell over") } else { Ok(runs) } }
+    ///             });
     ///     })
     ///     .await
-    /// });
-    /// assert_eq!(outcome, Outcome::Value(Ok(vec![1])));
+    /// })
+    /// .unwrap();
+    /// assert_eq!(report.values, [3]);
+    /// assert!(report.failures.is_empty());
     /// ```
-    #[track_caller]
-    pub fn spawn_daemon<F>(&self, future: F)
-    where
-        F: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        let whose = self.entrance.whose(Location::caller());
-        let (ledger, scope) = (self.ledger.clone(), self.entrance.scope.clone());
-        let daemon = async move {
-            if let Err(failure) = whose.awaited(1, future).await {
-                // The daemon's own output goes to its handle, which is not awaited. So another child reports
-                // the end.
-                match Panic::catch(|| ledger.judge(Err(failure))) {
-                    Ok(Ok(())) => {}
-                    Ok(Err(Enough)) => report(&scope, async { Err(Enough) }).await,
-                    Err(panic) => report(&scope, async { panic.resume() }).await,
-                }
-            }
-        };
-        self.ledger.add_daemon(self.entrance.spawn_future(daemon));
+    pub fn child(&self) -> Child<&Self> {
+        Child::new(self)
     }
 
-    /// Returns an entrance for children that are restarted when they fail, after a pause: see
-    /// [`Restarting::spawn`].
-    pub fn restarting(&self, schedule: Backoff) -> Restarting<P, V, E> {
-        Restarting::new(self.clone(), schedule)
+    /// Returns the listener of a child. The child counts as working from now on.
+    fn listener(&self) -> ToPolicy<P, V, E> {
+        ToPolicy { working: Some(Ledger::works(&self.ledger)), ledger: self.ledger.clone() }
     }
 }
 
-/// Starts a child that ends the scope. Retries while there is no memory for it: the end must not be lost.
-async fn report<F>(scope: &Scope<Result<(), Enough>>, child: F)
+impl<P, V, E> ParentOnExecutors for &PolicyScope<P, V, E> {}
+
+impl<P, V, E, X> Takes<'static, X, Result<V, E>> for &PolicyScope<P, V, E>
 where
-    F: Future<Output = Result<(), Enough>> + Send + 'static,
+    P: Policy<V, E> + Send + Sync + 'static,
+    V: Send + 'static,
+    E: Send + 'static,
+    X: SendPlace,
 {
-    let mut child = child;
-    while let Err(refused) = scope.try_spawn(child) {
-        if !refused.is_no_memory() {
-            return;
-        }
-        child = refused.into_future();
-        sleep(MEMORY_PAUSE).await;
+    #[track_caller]
+    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    where
+        N: Naming,
+        F: Future<Output = Result<V, E>> + Send + 'static,
+    {
+        let child = Reported::new(future, poll, options.origin(), self.listener());
+        (&self.scope).start_child(options, child, poll_caught);
+    }
+}
+
+impl<P, V, E> TakesLocal<'static, Result<V, E>> for &PolicyScope<P, V, E>
+where
+    P: Policy<V, E> + Send + Sync + 'static,
+    V: Send + 'static,
+    E: Send + 'static,
+{
+    #[track_caller]
+    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, poll: PollCaught<F>)
+    where
+        N: Naming,
+        F: Future<Output = Result<V, E>> + 'static,
+    {
+        let child = Reported::new(future, poll, options.origin(), self.listener());
+        (&self.scope).start_local_child(options, child, poll_caught);
+    }
+}
+
+impl<P, V, E, X> Parent<'static, X> for &PolicyScope<P, V, E>
+where
+    P: Policy<V, E> + Send + Sync + 'static,
+    V: Send + 'static,
+    E: Send + 'static,
+    X: SendPlace,
+{
+    type Handle<T>
+        = Handle<T>
+    where
+        T: 'static;
+
+    #[track_caller]
+    fn start_child_future<N, F>(self, options: Options<N, X>, future: F) -> Handle<F::Output>
+    where
+        N: Naming,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        (&self.scope).start_child_future(options, Guarded::new(future, Ledger::works(&self.ledger)))
+    }
+}
+
+impl<P, V, E> LocalParent<'static> for &PolicyScope<P, V, E>
+where
+    P: Policy<V, E> + Send + Sync + 'static,
+    V: Send + 'static,
+    E: Send + 'static,
+{
+    type Handle<T>
+        = Handle<T, OnOwnerThread>
+    where
+        T: 'static;
+
+    #[track_caller]
+    fn start_local_future<N, F>(
+        self,
+        options: Options<N, Local>,
+        future: F,
+    ) -> Handle<F::Output, OnOwnerThread>
+    where
+        N: Naming,
+        F: Future<Output: 'static> + 'static,
+    {
+        (&self.scope).start_local_future(options, Guarded::new(future, Ledger::works(&self.ledger)))
+    }
+}
+
+/// Passes the result of a child to the policy.
+struct ToPolicy<P: Policy<V, E>, V, E> {
+    /// The child counts as working until the policy has judged its result.
+    working: Option<Working<P, V, E>>,
+    ledger: Arc<Ledger<P, V, E>>,
+}
+
+impl<P: Policy<V, E>, V, E> Listener<V, E> for ToPolicy<P, V, E> {
+    type Output = Result<(), Enough>;
+
+    fn hear(&mut self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
+        let enough = self.ledger.judge(result);
+        self.working = None;
+        enough
     }
 }
 
 impl<P, V, E> Clone for PolicyScope<P, V, E> {
     fn clone(&self) -> Self {
-        Self { entrance: self.entrance.clone(), ledger: self.ledger.clone() }
+        Self { scope: self.scope.clone(), ledger: self.ledger.clone() }
     }
 }
 
 impl<P, V, E> fmt::Debug for PolicyScope<P, V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyScope").field("name", &self.entrance.name).finish_non_exhaustive()
+        f.debug_struct("PolicyScope").finish_non_exhaustive()
     }
 }

@@ -5,30 +5,30 @@
 //! failures, and does not store them.
 
 // A scope with a policy is an ordinary scope that returns `Result<(), Enough>`. Its children are wrapped: a
-// wrapper catches panics (`caught`), adds the name and spawn site of the child (`entrance`), and passes the
-// result to the ledger (`tally`), on the thread on which the child ends. The ledger asks the policy
+// wrapper catches panics, adds the name and spawn site of the child (`reported`), and passes the result to the
+// ledger (`tally`), on the thread on which the child ends. The ledger asks the policy
 // (`rules`), for one result at a time. If that was enough, the child returns `Err(Enough)`, which stops the
 // ordinary scope. When it has ended, the policy makes the output.
 //
 // The ledger counts the body and the children that are not daemons. When the count is zero, it asks the
 // daemons to stop.
 
-mod caught;
-mod entrance;
+mod daemon;
 mod failures;
 mod handle;
 mod on;
 mod open;
-mod restarting;
+mod reported;
 mod rules;
 mod supervisor;
 mod tally;
 
-pub use failures::{ChildFailure, FailureKind, Failures};
+pub use crate::scope::{ChildFailure, FailureKind};
+pub use daemon::Daemons;
+pub use failures::Failures;
 pub use handle::PolicyScope;
 pub use on::On;
 pub use open::{PolicyBody, scope_with};
-pub use restarting::Restarting;
 pub use rules::{FirstError, FirstSuccess, Policy, Quorum, ReportFailure, Supervise, WaitForAll};
 pub use supervisor::Supervisor;
 pub use tally::Tally;

@@ -2,15 +2,17 @@
 
 use core::future::Future;
 use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
 
 use convoke_core::raw::sync::Arc;
+use pin_project_lite::pin_project;
 
-use super::failures::{ChildFailure, FailureKind};
 use super::handle::PolicyScope;
 use super::rules::Policy;
-use super::tally::{Enough, Ledger};
+use super::tally::{Enough, Ledger, Working};
 use crate::flow::NoReturn;
-use crate::scope::{Scope, open};
+use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 
 /// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts
 /// children with the [`PolicyScope`] it gets, and ends when body and children have ended. Children return a
@@ -69,36 +71,84 @@ where
     B: FnOnce(PolicyScope<P, V, E>) -> F,
     F: Future<Output: PolicyBody<E>>,
 {
-    judge(policy, body, Location::caller())
-}
-
-async fn judge<P, V, E, B, F>(policy: P, body: B, location: &'static Location<'static>) -> P::Output
-where
-    P: Policy<V, E> + Send + Sync + 'static,
-    V: Send + 'static,
-    E: Send + 'static,
-    B: FnOnce(PolicyScope<P, V, E>) -> F,
-    F: Future<Output: PolicyBody<E>>,
-{
+    let location = Location::caller();
     let executor = policy.executor();
     let ledger = Arc::new(Ledger::new(policy));
-    let shared = ledger.clone();
-    // `Err(Enough)` is how a child stops the others. The output comes from the ledger.
-    let _: Result<(), Enough> = open(executor, location, async move |s: Scope<Result<(), Enough>>| {
-        let working = Ledger::body_works(&shared);
-        let ended = body(PolicyScope::new(s, shared.clone())).await.into_result();
+    let scope = open(executor, location, |s| {
+        let body = body(PolicyScope { scope: s, ledger: ledger.clone() });
+        Body {
+            future: Some(body),
+            into_result: PolicyBody::into_result,
+            working: Some(Ledger::body_works(&ledger)),
+            ledger: ledger.clone(),
+            location,
+        }
+    });
+    PolicyFuture { scope, ledger }
+}
+
+pin_project! {
+    /// Future of [`scope_with`]. The body's future is kept once: `async` blocks around it would keep it
+    /// several times.
+    struct PolicyFuture<F: Future, P, V, E> {
+        #[pin]
+        scope: ScopeFuture<F>,
+        ledger: Arc<Ledger<P, V, E>>,
+    }
+}
+
+impl<F, P, V, E> Future for PolicyFuture<F, P, V, E>
+where
+    F: Future<Output = Result<(), Enough>>,
+    P: Policy<V, E>,
+{
+    type Output = P::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<P::Output> {
+        let this = self.project();
+        // `Err(Enough)` is how a child stops the others. The output comes from the ledger.
+        let _: Result<(), Enough> = ready!(this.scope.poll(cx));
+        Poll::Ready(this.ledger.output())
+    }
+}
+
+pin_project! {
+    /// The body of a scope with a policy, whose failure goes to the policy.
+    struct Body<F: Future, P: Policy<V, E>, V, E> {
+        #[pin]
+        future: Option<F>,
+        // A pointer instead of the bound `F::Output: PolicyBody<E>`: with the bound, the compiler cannot prove
+        // that the future is `Send` if `E` has a lifetime, as `&'static str` does.
+        into_result: fn(F::Output) -> Result<(), E>,
+        working: Option<Working<P, V, E>>,
+        ledger: Arc<Ledger<P, V, E>>,
+        location: &'static Location<'static>,
+    }
+}
+
+impl<F, P, V, E> Future for Body<F, P, V, E>
+where
+    F: Future,
+    P: Policy<V, E>,
+{
+    type Output = Result<(), Enough>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Enough>> {
+        let mut this = self.project();
+        let Some(body) = this.future.as_mut().as_pin_mut() else { panic!("polled after completion") };
+        let ended = (this.into_result)(ready!(body.poll(cx)));
+        // What the body owns is dropped before the policy judges.
+        this.future.set(None);
         let result = match ended {
             Ok(()) => Ok(()),
             Err(error) => {
-                let kind = FailureKind::Error(error);
-                shared.judge(Err(ChildFailure { name: Some("the body".into()), location, attempt: 1, kind }))
+                let origin = ChildOrigin { name: Some("the body".into()), location: this.location };
+                this.ledger.judge(Err(origin.failure(1, FailureKind::Error(error))))
             }
         };
-        drop(working);
-        result
-    })
-    .await;
-    ledger.output()
+        *this.working = None;
+        Poll::Ready(result)
+    }
 }
 
 /// Output of the body of a scope with a policy: `()`, or a `Result<(), E>`, whose error counts as the failure

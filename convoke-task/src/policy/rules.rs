@@ -2,8 +2,9 @@
 
 use convoke_core::{BodyOutput, ExecutorRef};
 
-use super::failures::{ChildFailure, FailureKind, Failures};
+use super::failures::Failures;
 use super::tally::Tally;
+use crate::scope::{ChildFailure, FailureKind};
 
 /// Policy of a scope: decides when the scope is over, and what it returns. `V` is the value of its children,
 /// `E` their error. A panic of a child is a failure, like an error. A child that was stopped has no result.

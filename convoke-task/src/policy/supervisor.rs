@@ -3,14 +3,13 @@
 
 use core::fmt;
 use core::future::Future;
-use core::panic::Location;
 use std::sync::Arc;
 
-use convoke_core::Executor;
-
-use super::entrance::Entrance;
-use super::failures::ChildFailure;
-use crate::scope::Scope;
+use super::reported::{Listener, Reported};
+use crate::scope::builder::{
+    Local, LocalParent, Name, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes, TakesLocal,
+};
+use crate::scope::{Child, ChildFailure, Handle, OnOwnerThread, PollCaught, Scope, poll_caught};
 
 impl<O: Send + 'static> Scope<O> {
     /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report`
@@ -47,7 +46,7 @@ impl<O: Send + 'static> Scope<O> {
     /// assert_eq!(outcome.unwrap(), expected);
     /// ```
     pub fn supervise<E>(&self, report: impl Fn(ChildFailure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {
-        Supervisor { entrance: Entrance::new(self.clone()), report: Arc::new(report) }
+        Supervisor { scope: self.clone(), report: Arc::new(report) }
     }
 }
 
@@ -55,17 +54,18 @@ impl<O: Send + 'static> Scope<O> {
 /// siblings.
 #[must_use = "it does nothing until a child is started with it"]
 pub struct Supervisor<O, E> {
-    entrance: Entrance<O>,
-    report: Arc<dyn Fn(ChildFailure<E>) + Send + Sync>,
+    scope: Scope<O>,
+    report: Report<E>,
 }
 
-impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
-    /// Returns an entrance that gives this name to its children, for failures and diagnosis.
-    pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
-        Self { entrance: self.entrance.named(name.into()), report: self.report.clone() }
-    }
+/// Function that hears of failures.
+type Report<E> = Arc<dyn Fn(ChildFailure<E>) + Send + Sync>;
 
+impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     /// Starts a child on the scope's executor. Its failure is reported.
+    ///
+    /// Use [`spawn_future`](Supervisor::spawn_future) for a child whose value you need, and
+    /// [`child`](Supervisor::child) for one with options.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -74,62 +74,152 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.entrance.spawn(self.reported(future, Location::caller()));
+        self.child().spawn(future);
     }
 
-    /// Starts a child on `executor`. Its failure is reported there.
+    /// Starts a child that returns a value, and returns its handle. What the child returns goes to the handle,
+    /// and is not reported, as with [`Scope::spawn_future`].
+    ///
+    /// Dropping the handle asks the child to stop, and so does `let _ = s.spawn_future(..)`.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
     #[track_caller]
-    pub fn spawn_on<X, F>(&self, executor: &X, future: F)
+    pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
     where
-        X: Executor,
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.child().spawn_future(future)
+    }
+
+    /// Returns a builder for one child with a name, for failures and diagnosis.
+    pub fn named(&self, name: impl Into<Arc<str>>) -> Child<&Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options: a name, an executor, a permit, restarts. The failures
+    /// after which a child is restarted go to [`Child::report`], and the last one to the supervisor.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::prelude::*;
+    /// use convoke::retry::Backoff;
+    /// use convoke::scope::policy::ChildFailure;
+    ///
+    /// let schedule = Backoff::constant(Duration::from_millis(1)).up_to(2);
+    /// let outcome = block_on(async move {
+    ///     scope(async |s| {
+    ///         let workers = s.supervise(|failure: ChildFailure<&str>| {
+    ///             assert_eq!(failure.to_string(), "`worker`, attempt 3: no luck");
+    ///         });
+    ///         workers.named("worker").restart(schedule).spawn(|| async { Err("no luck") });
+    ///     })
+    ///     .await
+    /// });
+    /// assert!(outcome.is_value());
+    /// ```
+    pub fn child(&self) -> Child<&Self> {
+        Child::new(self)
+    }
+
+    /// Returns the listener of a child.
+    fn listener(&self) -> ToReport<E> {
+        ToReport(self.report.clone())
+    }
+}
+
+impl<O, E> ParentOnExecutors for &Supervisor<O, E> {}
+
+impl<O, E, X> Takes<'static, X, Result<(), E>> for &Supervisor<O, E>
+where
+    O: Send + 'static,
+    E: 'static,
+    X: SendPlace,
+{
+    #[track_caller]
+    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    where
+        N: Naming,
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
+        let child = Reported::new(future, poll, options.origin(), self.listener());
+        (&self.scope).start_child(options, child, poll_caught);
     }
+}
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
-    /// failure is reported.
-    ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
+impl<O, E> TakesLocal<'static, Result<(), E>> for &Supervisor<O, E>
+where
+    O: Send + 'static,
+    E: 'static,
+{
     #[track_caller]
-    pub fn spawn_local<F>(&self, future: F)
+    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, poll: PollCaught<F>)
     where
+        N: Naming,
         F: Future<Output = Result<(), E>> + 'static,
     {
-        self.entrance.spawn_local(self.reported(future, Location::caller()));
+        let child = Reported::new(future, poll, options.origin(), self.listener());
+        (&self.scope).start_local_child(options, child, poll_caught);
     }
+}
 
-    /// Wraps a child, so that its failure is reported.
-    fn reported<F>(
-        &self,
-        future: F,
-        location: &'static Location<'static>,
-    ) -> impl Future<Output = ()> + use<F, O, E>
+impl<O, E, X: SendPlace> Parent<'static, X> for &Supervisor<O, E> {
+    type Handle<T>
+        = Handle<T>
     where
-        F: Future<Output = Result<(), E>>,
+        T: 'static;
+
+    #[track_caller]
+    fn start_child_future<N, F>(self, options: Options<N, X>, future: F) -> Handle<F::Output>
+    where
+        N: Naming,
+        F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let (whose, report) = (self.entrance.whose(location), self.report.clone());
-        async move {
-            if let Err(failure) = whose.awaited(1, future).await {
-                report(failure);
-            }
+        (&self.scope).start_child_future(options, future)
+    }
+}
+
+impl<O, E> LocalParent<'static> for &Supervisor<O, E> {
+    type Handle<T>
+        = Handle<T, OnOwnerThread>
+    where
+        T: 'static;
+
+    #[track_caller]
+    fn start_local_future<N, F>(
+        self,
+        options: Options<N, Local>,
+        future: F,
+    ) -> Handle<F::Output, OnOwnerThread>
+    where
+        N: Naming,
+        F: Future<Output: 'static> + 'static,
+    {
+        (&self.scope).start_local_future(options, future)
+    }
+}
+
+/// Reports the failure of a child.
+struct ToReport<E>(Report<E>);
+
+impl<E> Listener<(), E> for ToReport<E> {
+    type Output = ();
+
+    fn hear(&mut self, result: Result<(), ChildFailure<E>>) {
+        if let Err(failure) = result {
+            (self.0)(failure);
         }
     }
 }
 
 impl<O, E> Clone for Supervisor<O, E> {
     fn clone(&self) -> Self {
-        Self { entrance: self.entrance.clone(), report: self.report.clone() }
+        Self { scope: self.scope.clone(), report: self.report.clone() }
     }
 }
 
 impl<O, E> fmt::Debug for Supervisor<O, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervisor").field("name", &self.entrance.name).finish_non_exhaustive()
+        f.debug_struct("Supervisor").finish_non_exhaustive()
     }
 }

@@ -11,9 +11,8 @@ use std::sync::PoisonError;
 use convoke_core::Panic;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 
-use super::failures::ChildFailure;
 use super::rules::Policy;
-use crate::scope::Handle;
+use crate::scope::{ChildFailure, Handle};
 
 /// Results of the children of a scope so far, as its policy sees them.
 #[derive(Debug)]

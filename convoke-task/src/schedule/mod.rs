@@ -9,6 +9,6 @@ mod repeat;
 mod retry;
 
 pub use backoff::{Backoff, Waits};
-pub(crate) use pause::pause;
+pub(crate) use pause::{Pause, pause};
 pub use repeat::repeat;
 pub use retry::{retry, retry_if};

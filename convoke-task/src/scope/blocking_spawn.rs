@@ -14,10 +14,13 @@ use convoke_core::raw::OwnerId;
 use convoke_core::{Outcome, StopReason};
 
 use super::block::{ChildEnd, LeavingChild};
+use super::builder::Child;
+use super::caught::PollCaught;
 use super::child::{Attach, ToScope};
 use super::handle::Handle;
-use super::named::WithName;
+use super::options::{Inherited, Name, Naming};
 use super::output::ChildOutput;
+use super::parent::{Options, Parent, Takes};
 use super::spawn::Scope;
 use crate::task::{Left, Spawnable};
 
@@ -33,13 +36,6 @@ pub struct BlockingScope<'scope, 'env: 'scope, O> {
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Entrance to a blocking scope for one child with a name. Returned by [`BlockingScope::named`].
-#[must_use = "a name does nothing until a child is started with it"]
-pub struct BlockingNamed<'scope, 'env, O> {
-    scope: &'scope BlockingScope<'scope, 'env, O>,
-    name: Arc<str>,
-}
-
 impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     pub(super) fn new(scope: Scope<O>) -> Self {
         Self { scope, _scope: PhantomData, _env: PhantomData }
@@ -47,6 +43,9 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
 
     /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
     /// returns a `Result<_, E>`. The first error stops the scope.
+    ///
+    /// Use [`spawn_future`](BlockingScope::spawn_future) for a child whose value you need, and
+    /// [`child`](BlockingScope::child) for one with options.
     ///
     /// # Panics
     /// If there is no memory.
@@ -56,13 +55,13 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
     {
-        self.start(future, AndStop, Location::caller());
+        self.child().spawn(future);
     }
 
     /// Starts a child that returns a value, and returns its handle.
     ///
     /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
-    /// child to stop.
+    /// child to stop, and so does `let _ = s.spawn_future(..)`.
     ///
     /// # Panics
     /// If there is no memory.
@@ -71,13 +70,18 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     where
         F: Future<Output: Send> + Send + 'scope,
     {
-        self.start_future(future, AndStop, Location::caller())
+        self.child().spawn_future(future)
     }
 
-    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
-    /// its spawn site.
-    pub fn named(&'scope self, name: impl Into<Arc<str>>) -> BlockingNamed<'scope, 'env, O> {
-        BlockingNamed { scope: self, name: name.into() }
+    /// Returns a builder for one child with a name, for diagnosis and panic messages. A child without a name
+    /// is shown with its spawn site.
+    pub fn named(&'scope self, name: impl Into<Arc<str>>) -> Child<&'scope Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options: a name, a permit, restarts.
+    pub fn child(&'scope self) -> Child<&'scope Self> {
+        Child::new(self)
     }
 
     /// Asks all children to stop, also those that are started later. The scope still waits for them.
@@ -91,60 +95,49 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         // `'scope`, and so can name no shorter one.
         unsafe { Spawnable::borrowing(future) }
     }
+}
 
-    fn start<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
+impl<'scope, O, T> Takes<'scope, Inherited, T> for &'scope BlockingScope<'scope, '_, O>
+where
+    O: Send,
+    T: ChildOutput<O> + Send,
+{
+    #[track_caller]
+    fn start_child<N, F>(self, options: Options<N, Inherited>, future: F, _: PollCaught<F>)
     where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
-        O: Send,
-        W: Attach<O>,
+        N: Naming,
+        F: Future<Output = T> + Send + 'scope,
     {
-        if let Err(refused) = self.scope.start(self.spawnable(future), ToScope::new(attachment), location) {
+        let ending = ToScope::new(options.name.attach(AndStop));
+        if let Err(refused) = self.scope.start(self.spawnable(future), ending, options.location) {
             refused.panic();
         }
     }
+}
 
-    fn start_future<F, W>(
-        &self,
+impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, O> {
+    type Handle<T>
+        = BlockingHandle<'scope, T>
+    where
+        T: 'scope;
+
+    #[track_caller]
+    fn start_child_future<N, F>(
+        self,
+        options: Options<N, Inherited>,
         future: F,
-        attachment: W,
-        location: &'static Location<'static>,
     ) -> BlockingHandle<'scope, F::Output>
     where
-        F: Future<Output: Send> + Send + 'scope,
-        W: Attach<O>,
+        N: Naming,
+        F: Future<Output: Send + 'scope> + Send + 'scope,
     {
+        let location = options.location;
+        let attachment = options.name.attach(AndStop);
         let handle = match self.scope.start_with_handle(self.spawnable(future), attachment, location) {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };
         BlockingHandle { handle, owner: self.scope.block.link.home(), location, _scope: PhantomData }
-    }
-}
-
-impl<'scope, O> BlockingNamed<'scope, '_, O> {
-    /// Starts the child like [`BlockingScope::spawn`].
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[track_caller]
-    pub fn spawn<F>(self, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
-        O: Send,
-    {
-        self.scope.start(future, WithName::new(self.name, AndStop), Location::caller());
-    }
-
-    /// Starts the child like [`BlockingScope::spawn_future`], and returns its handle.
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[track_caller]
-    pub fn spawn_future<F>(self, future: F) -> BlockingHandle<'scope, F::Output>
-    where
-        F: Future<Output: Send> + Send + 'scope,
-    {
-        self.scope.start_future(future, WithName::new(self.name, AndStop), Location::caller())
     }
 }
 
@@ -173,7 +166,7 @@ unsafe impl<O> Attach<O> for AndStop {
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, on the scope's executor. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and, if awaited, outside a task.
-#[must_use = "dropping the handle asks the child to stop; wait for it, or start the child with `spawn`"]
+#[must_use = "dropping the handle stops the child, and so does `let _ =`; wait for it, or start the child with `spawn`"]
 pub struct BlockingHandle<'scope, T> {
     handle: Handle<T>,
     /// The owner thread of the child.
@@ -220,11 +213,5 @@ impl<T> fmt::Debug for BlockingHandle<'_, T> {
 impl<O> fmt::Debug for BlockingScope<'_, '_, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BlockingScope").finish_non_exhaustive()
-    }
-}
-
-impl<O> fmt::Debug for BlockingNamed<'_, '_, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockingNamed").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -77,7 +77,7 @@ where
     open(None, Location::caller(), body)
 }
 
-/// Opens a scope whose children run on `executor`, unless they are started with [`Scope::spawn_on`].
+/// Opens a scope whose children run on `executor`, unless they name another with [`Child::on`](super::Child::on).
 /// Otherwise like [`scope()`].
 ///
 /// A scope that a child opens has the child's executor. The body stays in its task, and the scopes that it

@@ -39,7 +39,7 @@ use crate::task::{Anywhere, Join, Kind};
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 #[doc(alias = "JoinHandle")]
-#[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
+#[must_use = "dropping the handle stops the child, and so does `let _ =`; await it, or start the child with `spawn`"]
 pub struct Handle<T, K: Kind = Anywhere> {
     /// The child, until the outcome was taken and the reference released. If it is dropped, the child is asked
     /// to stop.

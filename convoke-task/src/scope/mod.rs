@@ -16,6 +16,9 @@
 // - **A child** is a task. It leads to a *parent link*: the block's own (`child::SharedLink`), or one inside the
 //   child if it runs on another executor (`child::OwnLink`). Its ending (`child::ToScope`, `ToHandle`) tells the
 //   scope.
+// - **The builder** (`builder`) is the one way in which children are started, in this module and in
+//   `local_scope` and `policy`: the short verbs of every scope call it. Its options are types (`options`), and
+//   the scopes are its parents (`parent`): each says which children it takes, and starts them (`start`).
 // - **A handle** (`handle`) is a second reference to a child (`task::Join`). Outcome and waker change hands in
 //   the child's memory.
 //
@@ -53,14 +56,20 @@ mod block;
 mod blocking;
 mod blocking_spawn;
 mod bound;
+pub mod builder;
+mod caught;
 mod child;
+mod failure;
 mod future;
+mod guarded;
 mod handle;
 mod named;
+mod options;
 mod output;
+mod parent;
+mod restart;
 mod results;
 mod spawn;
-mod spawn_on;
 mod start;
 mod until_ready;
 
@@ -68,13 +77,18 @@ pub use convoke_core::BodyOutput;
 
 pub use crate::task::{Anywhere, Kind, OnOwnerThread};
 pub use blocking::{blocking_scope, blocking_scope_with};
-pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
+pub use blocking_spawn::{BlockingHandle, BlockingScope};
 pub use bound::Bound;
+pub use builder::Child;
+pub(crate) use caught::{AttemptEnd, Caught, PollCaught, poll_caught};
 pub(crate) use child::name_panic;
+pub(crate) use failure::ChildOrigin;
+pub use failure::{ChildFailure, FailureKind};
 pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
+pub(crate) use guarded::Guarded;
 pub use handle::Handle;
 pub use output::ChildOutput;
 pub use results::{NextResult, Results};
-pub use spawn::{Named, Scope, SpawnError};
+pub use spawn::{Scope, SpawnError};
 pub use until_ready::{EndedEarly, Ready, Started};

@@ -4,15 +4,20 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
 
+use super::builder::Child;
+use super::caught::{PollCaught, poll_caught};
+use super::options::{Name, Naming, SendPlace};
+use super::parent::{Options, ParentOnExecutors, Takes};
 use super::spawn::Scope;
 use convoke_core::raw::wake_if_any;
+use pin_project_lite::pin_project;
 
 impl<O: Send + 'static> Scope<O> {
     /// Returns an entrance for children whose results are taken in the order in which they end.
@@ -49,8 +54,7 @@ impl<O: Send + 'static> Scope<O> {
 
 /// Children of a scope whose results are taken in the order in which they end. Returned by [`Scope::results`].
 ///
-/// Results wait in memory until they are taken. To limit them, take a permit of a [`Bound`](super::Bound)
-/// before each spawn.
+/// Results wait in memory until they are taken. To limit them, give each child a [`permit`](Child::permit).
 pub struct Results<O, T> {
     scope: Scope<O>,
     queue: Arc<Mutex<Queue<T>>>,
@@ -77,13 +81,18 @@ impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
     where
         F: Future<Output = T> + Send + 'static,
     {
-        lock(&self.queue).running += 1;
-        let counted = Counted { queue: self.queue.clone(), result: None };
-        let child = async move {
-            let mut counted = counted;
-            counted.result = Some(future.await);
-        };
-        self.scope.spawn_at(child, Location::caller());
+        self.child().spawn(future);
+    }
+
+    /// Returns a builder for one child with a name, for diagnosis and panic messages.
+    pub fn named(&self, name: impl Into<std::sync::Arc<str>>) -> Child<&Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options. An `Err` of the child is a result like others, and does
+    /// not stop the scope. A panic does.
+    pub fn child(&self) -> Child<&Self> {
+        Child::new(self)
     }
 
     /// Waits for the next result.
@@ -101,7 +110,46 @@ impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
     }
 }
 
-/// Guard of a running child. It delivers the result, if there is one, when the child's future is dropped.
+impl<O, T> ParentOnExecutors for &Results<O, T> {}
+
+impl<O, T, X> Takes<'static, X, T> for &Results<O, T>
+where
+    O: Send + 'static,
+    T: Send + 'static,
+    X: SendPlace,
+{
+    #[track_caller]
+    fn start_child<N, F>(self, options: Options<N, X>, future: F, _: PollCaught<F>)
+    where
+        N: Naming,
+        F: Future<Output = T> + Send + 'static,
+    {
+        lock(&self.queue).running += 1;
+        let counted = Counted { queue: self.queue.clone(), result: None };
+        (&self.scope).start_child(options, ResultOf { future, counted }, poll_caught);
+    }
+}
+
+pin_project! {
+    /// A child whose result goes to the queue, after its future was dropped.
+    struct ResultOf<F, T> {
+        #[pin]
+        future: F,
+        counted: Counted<T>,
+    }
+}
+
+impl<F: Future> Future for ResultOf<F, F::Output> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        this.counted.result = Some(ready!(this.future.poll(cx)));
+        Poll::Ready(())
+    }
+}
+
+/// Guard of a running child. It delivers the result, if there is one, when it is dropped.
 struct Counted<T> {
     queue: Arc<Mutex<Queue<T>>>,
     result: Option<T>,

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use convoke_core::StopReason;
 
 use super::block::Block;
-use super::child::{Attach, SharedLink, ToScope};
+use super::builder::Child;
+use super::child::{Attach, ToScope};
 use super::handle::Handle;
-use super::named::WithName;
+use super::options::Name;
 use super::output::ChildOutput;
 use super::start::Refused;
 use crate::frame_arc::FrameArc;
@@ -24,18 +25,10 @@ pub struct Scope<O> {
     pub(super) block: FrameArc<Block<O>>,
 }
 
-/// Error of [`Scope::try_spawn`]: the child was not started. Its future is inside, unchanged.
+/// Error of [`Child::try_spawn`]: the child was not started. Its future is inside, unchanged.
 pub struct SpawnError<F> {
     future: F,
     reason: Refused,
-}
-
-/// Entrance to a scope for one child with a name. Returned by [`Scope::named`].
-#[derive(Debug)]
-#[must_use = "a name does nothing until a child is started with it"]
-pub struct Named<'a, O> {
-    pub(super) scope: &'a Scope<O>,
-    pub(super) name: Arc<str>,
 }
 
 impl<O> Scope<O> {
@@ -46,52 +39,26 @@ impl<O> Scope<O> {
     /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
     /// returns a `Result<_, E>`. The first error stops the scope.
     ///
-    /// Use [`spawn_future`](Scope::spawn_future) for a child whose value you need.
+    /// Use [`spawn_future`](Scope::spawn_future) for a child whose value you need, [`child`](Scope::child) for
+    /// one with options, and [`local_scope`](crate::local_scope()) for children that borrow.
     ///
     /// # Panics
-    /// If the scope has ended, or there is no memory. [`try_spawn`](Scope::try_spawn) returns an error instead.
+    /// If the scope has ended, or there is no memory. [`Child::try_spawn`] returns an error instead.
     #[inline]
     #[track_caller]
     pub fn spawn<F>(&self, future: F)
     where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static, // For a child that borrows, use `local_scope`.
     {
-        self.start_for_scope(future, SharedLink, Location::caller());
-    }
-
-    /// Starts a child on the scope's executor, or hands its future back if it cannot be started.
-    ///
-    /// # Errors
-    /// If the scope has ended, or the frame allocator has no memory for the child.
-    #[inline]
-    #[track_caller]
-    pub fn try_spawn<F>(&self, future: F) -> Result<(), SpawnError<F>>
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        self.start(Spawnable::anywhere(future), ToScope::new(SharedLink), Location::caller())
-    }
-
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread.
-    ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
-    #[track_caller]
-    pub fn spawn_local<F>(&self, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + 'static,
-        O: Send + 'static,
-    {
-        self.start_local(future, SharedLink, Location::caller());
+        self.child().spawn(future);
     }
 
     /// Starts a child that returns a value, and returns its handle.
     ///
     /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
-    /// child to stop.
+    /// child to stop, and so does `let _ = s.spawn_future(..)`: use [`spawn`](Scope::spawn) for a child whose
+    /// value you do not need.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -99,24 +66,51 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
     where
-        F: Future<Output: Send> + Send + 'static,
+        F: Future<Output: Send> + Send + 'static, // For a child that borrows, use `local_scope`.
     {
-        self.start_future(future, SharedLink, Location::caller())
+        self.child().spawn_future(future)
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Returns
-    /// its handle.
+    /// Returns a builder for one child with a name, for diagnosis and panic messages. Short for
+    /// `s.child().name(name)`. A child without a name is shown with its spawn site.
     ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// block_on(async {
+    ///     scope(async |s| s.named("reader").spawn(async { /* … */ })).await
+    /// }).unwrap();
+    /// ```
+    pub fn named(&self, name: impl Into<Arc<str>>) -> Child<&Self, Name> {
+        self.child().name(name)
+    }
+
+    /// Returns a builder for one child with options: a name, an executor, a permit, restarts.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let workers = pool.executor();
+    /// let outcome = block_on(async move {
+    ///     scope(async |s| {
+    ///         let halves = [0..500_u64, 500..1001].map(|half| {
+    ///             s.child().name("sum").on(&workers).spawn_future(async { half.sum::<u64>() })
+    ///         });
+    ///         let mut sum = 0;
+    ///         for half in halves {
+    ///             sum += half.await;
+    ///         }
+    ///         sum
+    ///     })
+    ///     .await
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(500_500));
+    /// # std::io::Result::Ok(())
+    /// ```
     #[inline]
-    #[track_caller]
-    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, OnOwnerThread>
-    where
-        F: Future + 'static,
-    {
-        self.start_future_local(future, SharedLink, Location::caller())
+    pub fn child(&self) -> Child<&Self> {
+        Child::new(self)
     }
 
     /// Asks all children to stop, also those that are started later. The body is not asked to stop. The scope
@@ -138,20 +132,6 @@ impl<O> Scope<O> {
     /// ```
     pub fn request_stop(&self, reason: StopReason) {
         self.block.stop_children_by_program(reason);
-    }
-
-    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
-    /// its spawn site.
-    ///
-    /// ```
-    /// use convoke::prelude::*;
-    ///
-    /// block_on(async {
-    ///     scope(async |s| s.named("reader").spawn(async { /* … */ })).await
-    /// }).unwrap();
-    /// ```
-    pub fn named(&self, name: impl Into<Arc<str>>) -> Named<'_, O> {
-        Named { scope: self, name: name.into() }
     }
 
     /// Starts a child whose failure is the scope's. Panics if it cannot be started.
@@ -186,7 +166,7 @@ impl<O> Scope<O> {
 
     /// Starts a child that stays on this thread, with a handle that does too. Panics if it cannot be started.
     #[inline]
-    fn start_future_local<F, W>(
+    pub(super) fn start_future_local<F, W>(
         &self,
         future: F,
         attachment: W,
@@ -202,9 +182,23 @@ impl<O> Scope<O> {
         }
     }
 
+    /// Starts a child whose failure is the scope's, or hands its future back if it cannot be started.
+    pub(super) fn try_start_for_scope<F, W>(
+        &self,
+        future: F,
+        attachment: W,
+        location: &'static Location<'static>,
+    ) -> Result<(), SpawnError<F>>
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        W: Attach<O>,
+    {
+        self.start(Spawnable::anywhere(future), ToScope::new(attachment), location)
+    }
+
     /// Starts a child that stays on this thread, and whose failure is the scope's. Panics if it cannot be
     /// started.
-    fn start_local<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
+    pub(super) fn start_local<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         W: Attach<O>,
@@ -218,60 +212,6 @@ impl<O> Scope<O> {
 impl<O> Clone for Scope<O> {
     fn clone(&self) -> Self {
         Self { block: self.block.clone() }
-    }
-}
-
-impl<O> Named<'_, O> {
-    /// Starts the child like [`Scope::spawn`].
-    ///
-    /// # Panics
-    /// If the scope has ended, or there is no memory.
-    #[track_caller]
-    pub fn spawn<F>(self, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        self.scope.start_for_scope(future, WithName::new(self.name, SharedLink), Location::caller());
-    }
-
-    /// Starts the child like [`Scope::spawn_local`].
-    ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
-    #[track_caller]
-    pub fn spawn_local<F>(self, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + 'static,
-        O: Send + 'static,
-    {
-        self.scope.start_local(future, WithName::new(self.name, SharedLink), Location::caller());
-    }
-
-    /// Starts the child like [`Scope::spawn_future_local`], and returns its handle.
-    ///
-    /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
-    /// there is no memory.
-    #[track_caller]
-    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, OnOwnerThread>
-    where
-        F: Future + 'static,
-    {
-        self.scope.start_future_local(future, WithName::new(self.name, SharedLink), Location::caller())
-    }
-
-    /// Starts the child like [`Scope::spawn_future`], and returns its handle.
-    ///
-    /// # Panics
-    /// If the scope has ended, or there is no memory.
-    #[track_caller]
-    pub fn spawn_future<F>(self, future: F) -> Handle<F::Output>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
-        self.scope.start_future(future, WithName::new(self.name, SharedLink), Location::caller())
     }
 }
 
@@ -317,8 +257,8 @@ impl<F> fmt::Display for SpawnError<F> {
                 size_of::<F>()
             ),
             Refused::WrongThread => f.write_str(
-                "`spawn_local` needs a scope whose executor has one thread, such as a run loop, and is called on that \
-                 thread; use `spawn` with a future that is `Send`",
+                "a child that is `local` needs a scope whose executor has one thread, such as a run loop, and is started on \
+                 that thread; leave out `local`, and start a future that is `Send`",
             ),
         }
     }
@@ -335,16 +275,5 @@ impl<F> core::error::Error for SpawnError<F> {}
 impl<O> fmt::Debug for Scope<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope").finish_non_exhaustive()
-    }
-}
-
-impl<O> Scope<O> {
-    /// Starts a child like [`spawn`](Scope::spawn), with another spawn site than the caller's line.
-    pub(super) fn spawn_at<F>(&self, future: F, location: &'static Location<'static>)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        self.start_for_scope(future, SharedLink, location);
     }
 }

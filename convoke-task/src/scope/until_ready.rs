@@ -1,4 +1,4 @@
-//! `s.spawn_until_ready(async |ready| …)`: a child that reports when it is ready, with a value.
+//! `s.child().spawn_until_ready(async |ready| …)`: a child that reports when it is ready, with a value.
 
 use core::fmt;
 use core::future::Future;
@@ -10,51 +10,10 @@ use std::sync::PoisonError;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
 
-use super::output::ChildOutput;
-use super::spawn::Scope;
 use convoke_core::raw::wake_if_any;
 
-impl<O> Scope<O> {
-    /// Starts a child, and waits until it reports that it is ready: a server that has its port, for example.
-    /// The child gets a [`Ready`], to report once, with a value.
-    ///
-    /// - *Completes with* the value; or with [`EndedEarly`], if the child ended, or dropped its `Ready`,
-    ///   without a report. Stopped, if the task is asked to stop, also because the child failed and its error
-    ///   stops the scope.
-    /// - *If dropped*, the child goes on. It is started by the call, not by the first poll.
-    /// - *Runs on*: the child, on the scope's executor.
-    /// - *Panics* if the scope has ended, or there is no memory; and outside a task.
-    ///
-    /// ```
-    /// use convoke::prelude::*;
-    ///
-    /// let outcome = block_on(async {
-    ///     scope(async |s| {
-    ///         let port = s.spawn_until_ready(async |ready| {
-    ///             ready.report(8080);
-    ///             // … and serves.
-    ///         });
-    ///         port.await
-    ///     })
-    ///     .await
-    /// });
-    /// assert_eq!(outcome.unwrap().unwrap(), 8080);
-    /// ```
-    #[track_caller]
-    pub fn spawn_until_ready<T, B, F>(&self, child: B) -> Started<T>
-    where
-        B: FnOnce(Ready<T>) -> F,
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        let (ready, started) = pair(Location::caller());
-        self.spawn_at(child(ready), Location::caller());
-        started
-    }
-}
-
 /// Creates both ends of a report.
-fn pair<T>(started_at: &'static Location<'static>) -> (Ready<T>, Started<T>) {
+pub(super) fn ready_pair<T>(started_at: &'static Location<'static>) -> (Ready<T>, Started<T>) {
     let state = Arc::new(Mutex::new(State { value: None, is_over: false, waker: None }));
     let ready = Ready { state: state.clone() };
     (ready, Started { state, started_at, watch: StopWatch::new() })
@@ -71,7 +30,7 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Right of a child to report once that it is ready. [`Scope::spawn_until_ready`] passes it to the child.
+/// Right of a child to report once that it is ready. [`Child::spawn_until_ready`](super::Child::spawn_until_ready) passes it to the child.
 #[must_use = "the task that started the child waits for `report`"]
 pub struct Ready<T> {
     state: Arc<Mutex<State<T>>>,
@@ -94,7 +53,7 @@ impl<T> Drop for Ready<T> {
     }
 }
 
-/// Future of [`Scope::spawn_until_ready`]: waits until a child is ready.
+/// Future of [`Child::spawn_until_ready`](super::Child::spawn_until_ready): waits until a child is ready.
 #[must_use = "the child has started; this waits until it is ready"]
 pub struct Started<T> {
     state: Arc<Mutex<State<T>>>,

@@ -56,7 +56,7 @@ fn it_may_start_local_children_but_not_move() {
         scope(async |s| {
             for _ in 0..3 {
                 let count = counted.clone();
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     checkpoint().await;
                     count.set(count.get() + 1);
                 });

@@ -34,7 +34,7 @@ fn no_child_is_made_before_there_is_capacity_for_it() {
                         now.fetch_sub(weight, Ordering::Relaxed);
                     }
                 };
-                s.spawn_within(&bound, weight, make).await;
+                s.child().permit(bound.take(weight).await).spawn(make());
             }
         })
         .await;
@@ -82,11 +82,11 @@ fn wherever_it_is_stopped_all_capacity_is_returned() {
         let bound = Bound::new(2);
         let ended = catch_stopped(scope(async |s| {
             for n in 0..4 {
-                s.spawn_within(&bound, 1 + n % 2, || async move {
+                let permit = bound.take(1 + n % 2).await;
+                s.child().permit(permit).spawn(async move {
                     checkpoint().await;
                     checkpoint().await;
-                })
-                .await;
+                });
             }
         }))
         .await;
@@ -100,7 +100,7 @@ fn a_child_is_waited_for_until_it_is_ready_and_goes_on() {
         let requests = Arc::new(AtomicUsize::new(0));
         let count = requests.clone();
         let port = scope(async |s| {
-            let started = s.spawn_until_ready(async move |ready| {
+            let started = s.child().spawn_until_ready(async move |ready| {
                 checkpoint().await;
                 ready.report(80);
                 checkpoint().await;
@@ -117,13 +117,13 @@ fn a_child_is_waited_for_until_it_is_ready_and_goes_on() {
 #[test]
 fn a_child_that_ends_before_it_is_ready_is_an_error_and_its_own_error_comes_first() {
     let early = run(async {
-        scope(async |s| s.spawn_until_ready(async |_ready: convoke::scope::Ready<()>| {}).await).await
+        scope(async |s| s.child().spawn_until_ready(async |_ready: convoke::scope::Ready<()>| {}).await).await
     });
     assert!(early.unwrap_err().to_string().contains("before it was ready"));
 
     let failed = run(async {
         scope(async |s| {
-            let started = s.spawn_until_ready(async |ready| {
+            let started = s.child().spawn_until_ready(async |ready| {
                 let _ready: convoke::scope::Ready<u32> = ready;
                 checkpoint().await;
                 Err("no port")
@@ -144,7 +144,7 @@ fn a_stop_while_a_child_gets_ready_ends_it() {
         async move {
             scope(async |s| {
                 let held = probe.must_drop("child");
-                let started = s.spawn_until_ready(async move |ready| {
+                let started = s.child().spawn_until_ready(async move |ready| {
                     let _held = held;
                     checkpoint().await;
                     ready.report(1);

@@ -216,7 +216,7 @@ fn a_child_s_result_counts_although_the_waker_that_awaits_it_panics() {
             while let Some(n) = results.next().await {
                 sum += n;
             }
-            let mut started = pin!(s.spawn_until_ready(async |ready| {
+            let mut started = pin!(s.child().spawn_until_ready(async |ready| {
                 checkpoint().await;
                 ready.report(5);
             }));

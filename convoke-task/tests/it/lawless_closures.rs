@@ -185,7 +185,7 @@ fn schedules_without_end_or_with_waits_that_have_none_can_be_stopped() {
             s.spawn(async { repeat(std::iter::repeat(Duration::ZERO), async || ()).await });
             s.spawn(async {
                 scope_with::<_, (), _, _, _>(Supervise, async |s| {
-                    s.restarting(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(1) });
+                    s.child().restart(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(1) });
                 })
                 .await;
             });

@@ -180,8 +180,8 @@ fn an_executor_that_is_freed_by_its_own_work_is_there_until_post_returns() {
         assert_eq!(launch(&lone()).start(async { 1 }).wait(), Outcome::Value(1));
         let spawned = sync_wait(task(async {
             scope(async |s| {
-                s.spawn_on(&lone(), async {});
-                s.spawn_future_on(&lone(), async { checkpoint().await }).await;
+                s.child().on(&lone()).spawn(async {});
+                s.child().on(&lone()).spawn_future(async { checkpoint().await }).await;
             })
             .await;
             run_on(&lone(), async { checkpoint().await }).await;
@@ -297,11 +297,11 @@ async fn uses(x: Brittle, held: Arc<()>) {
     .await;
     let theirs = held.clone();
     scope(async |s| {
-        s.spawn_on(&x, async move {
+        s.child().on(&x).spawn(async move {
             sleep(Duration::from_micros(10)).await;
             drop(theirs);
         });
-        s.spawn_future_on(&x, async { checkpoint().await }).await;
+        s.child().on(&x).spawn_future(async { checkpoint().await }).await;
         let _ = convoke::executor::reschedule(&x).await;
         checkpoint().await;
         let launched = launch(&x).start(async { scope(async |s| s.spawn(async {})).await });

@@ -70,7 +70,7 @@ fn an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order() {
         let stays = Stays::here();
         let _ = run_loop.block_on(async {
             scope_on(&x, async |s| {
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     checkpoint().await;
                     drop(stays);
                 });
@@ -113,11 +113,11 @@ fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home
     let stays = Stays::here();
     let ran = run_loop.block_on(async {
         scope_on(&x, async |s| {
-            s.spawn_local(async move { drop(stays) });
-            s.spawn_local(async {});
+            s.child().local().spawn(async move { drop(stays) });
+            s.child().local().spawn(async {});
             // Woken from elsewhere, by a letter that arrives: those that were lost before are opened with it.
             let mut polls = 0;
-            s.spawn_local(poll_fn(move |cx| {
+            s.child().local().spawn(poll_fn(move |cx| {
                 polls += 1;
                 if polls > 1 {
                     return Poll::Ready(());
@@ -214,7 +214,7 @@ fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
         let _ = run_loop.block_on(async {
             scope_on(&x, async |s| {
                 let turns = x.clone();
-                let child = s.spawn_future_local(poll_fn(move |cx| {
+                let child = s.child().local().spawn_future(poll_fn(move |cx| {
                     turns.turn();
                     let waker = cx.waker().clone();
                     thread::spawn(move || waker.wake()).join().unwrap();

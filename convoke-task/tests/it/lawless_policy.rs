@@ -114,7 +114,7 @@ fn a_policy_that_panics_stops_those_who_wait_for_ever() {
     for panics in [Panics::AfterValue, Panics::AfterFailure] {
         let ran = run(async move {
             scope_with::<_, (), (), _, _>(Lawless(panics), async |s| {
-                s.spawn_daemon(async { forever().await });
+                s.child().daemon().spawn(async { forever().await });
                 s.spawn(async { forever().await });
                 s.spawn(async { Ok(()) });
                 s.spawn(async { Err(()) });
@@ -131,7 +131,7 @@ fn a_policy_that_panics_stops_those_who_wait_for_ever() {
 fn a_policy_that_panics_at_the_failure_of_a_daemon_is_heard() {
     let ran = run(async {
         scope_with::<_, (), (), _, _>(Lawless(Panics::AfterFailure), async |s| {
-            s.spawn_daemon(async { Err(()) });
+            s.child().daemon().spawn(async { Err(()) });
             forever().await
         })
         .await
@@ -161,7 +161,7 @@ fn a_verdict_is_not_lost_for_want_of_memory() {
             scope_with::<_, (), _, _, _>(FirstError, async |s| {
                 let fails = Arc::new(AtomicBool::new(false));
                 let hears = fails.clone();
-                s.spawn_daemon(async move {
+                s.child().daemon().spawn(async move {
                     while !hears.load(Ordering::Relaxed) {
                         checkpoint().await;
                     }
@@ -196,8 +196,8 @@ impl Reenters {
         let scope = self.scope.lock().unwrap().clone();
         let (Ok(more), Some(scope)) = (more, scope) else { return };
         scope.spawn(async move { Ok(more as u32) });
-        scope.named("daemon").spawn_daemon(async { forever().await });
-        scope.restarting(Backoff::constant(Duration::ZERO).up_to(1)).spawn(|| async { Err(0) });
+        scope.named("daemon").daemon().spawn(async { forever().await });
+        scope.child().restart(Backoff::constant(Duration::ZERO).up_to(1)).spawn(|| async { Err(0) });
     }
 }
 
@@ -247,7 +247,7 @@ fn a_policy_whose_children_run_inside_of_its_judgement_judges_all_of_them() {
         let policy = Reenters { scope: handle.clone(), more: AtomicUsize::new(3) };
         let judged = scope_with(policy, async |s| {
             *handle.lock().unwrap() = Some(s.clone());
-            s.spawn_on(&InlineExecutor, async { Ok(7) });
+            s.child().on(&InlineExecutor).spawn(async { Ok(7) });
         })
         .await;
         // It has the policy, which has it.
@@ -307,8 +307,8 @@ fn a_policy_that_sends_children_where_nothing_runs_has_nothing_to_judge() {
     let ran = run(async {
         scope_with::<_, u32, u32, _, _>(On::new(&Refuses, Quorum(1)), async |s| {
             s.spawn(async { Ok(1) });
-            s.spawn_daemon(async { forever().await });
-            s.restarting(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(1) });
+            s.child().daemon().spawn(async { forever().await });
+            s.child().restart(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(1) });
         })
         .await
         .is_err_and(|failures| failures.is_empty())
@@ -341,7 +341,7 @@ fn results_that_panic_when_they_are_dropped_panic_their_scope() {
     // Errors that are forgotten because the child is started again.
     let ran = run(async {
         scope_with::<_, u32, _, _, _>(Supervise, async |s| {
-            s.restarting(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(Brittle) });
+            s.child().restart(Backoff::constant(Duration::ZERO)).spawn(|| async { Err(Brittle) });
             forever().await
         })
         .await
@@ -377,8 +377,8 @@ fn a_report_function_that_panics_ends_the_scope_with_that_panic() {
     let ran = run(async {
         scope_with::<_, u32, u32, _, _>(Supervise, async |s| {
             let schedule = Backoff::constant(Duration::ZERO);
-            s.restarting(schedule).report(|_| panic!("no report")).spawn(|| async { Err(1) });
-            s.spawn_daemon(async { forever().await });
+            s.child().restart(schedule).report(|_| panic!("no report")).spawn(|| async { Err(1) });
+            s.child().daemon().spawn(async { forever().await });
             forever().await
         })
         .await
@@ -427,7 +427,9 @@ fn what_makes_a_child_may_panic_each_time() {
     let ran = run(async {
         let schedule = Backoff::constant(Duration::ZERO).up_to(3);
         let report = scope_with::<_, u32, u32, _, _>(Supervise, async |s| {
-            s.restarting(schedule).spawn(|| -> std::future::Ready<Result<u32, u32>> { panic!("not made") });
+            s.child()
+                .restart(schedule)
+                .spawn(|| -> std::future::Ready<Result<u32, u32>> { panic!("not made") });
         })
         .await;
         report.failures.iter().map(ChildFailure::attempt).collect::<Vec<_>>()
@@ -442,7 +444,7 @@ fn scopes_that_are_dropped_while_they_are_judged_let_all_results_go() {
     let ran = run(async move {
         let mut judged = Box::pin(scope_with::<_, _, u32, _, _>(WaitForAll, async |s| {
             values.into_iter().for_each(|value| s.spawn(async { Ok(value) }));
-            s.spawn_daemon(async { forever().await });
+            s.child().daemon().spawn(async { forever().await });
             forever().await
         }));
         for _ in 0..8 {
@@ -467,8 +469,10 @@ fn no_policy_hears_of_children_that_come_too_late() {
         let late = kept.unwrap();
         let refused = [
             Panic::catch(|| late.spawn(async { Ok(2) })),
-            Panic::catch(|| late.spawn_daemon(async { Ok(()) })),
-            Panic::catch(|| late.restarting(Backoff::constant(Duration::ZERO)).spawn(|| async { Ok(3) })),
+            Panic::catch(|| late.child().daemon().spawn(async { Ok(()) })),
+            Panic::catch(|| {
+                late.child().restart(Backoff::constant(Duration::ZERO)).spawn(|| async { Ok(3) })
+            }),
         ];
         (first, refused.into_iter().all(|refused| refused.is_err()))
     });

@@ -96,7 +96,7 @@ fn uses(run_loop: &RunLoop) -> u32 {
     let ended = run_loop.block_on(async {
         scope(async |s| {
             for _ in 0..3 {
-                s.spawn_local(async {
+                s.child().local().spawn(async {
                     checkpoint().await;
                     sleep(MILLISECOND / 8).await;
                 });

@@ -248,7 +248,7 @@ fn wakers_of_a_task_that_has_ended_wake_nobody() {
         scope(async |s| {
             for _ in 0..3 {
                 let keeps = keeps.clone();
-                s.spawn_local(poll_fn(move |cx| {
+                s.child().local().spawn(poll_fn(move |cx| {
                     keeps.lock().unwrap().extend([cx.waker().clone(), cx.waker().clone()]);
                     Poll::Ready(())
                 }));

@@ -380,7 +380,7 @@ fn children_that_are_not_send_run_in_a_task_that_is_not() {
         let seen = Arc::new(AtomicUsize::new(0));
         let count = seen.clone();
         scope(async |s| {
-            s.spawn_local(async move {
+            s.child().local().spawn(async move {
                 let sum = Cell::new(0);
                 local_scope_not_send(async |s| {
                     for n in 1..=3 {

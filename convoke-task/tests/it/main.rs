@@ -8,6 +8,7 @@ mod block_on;
 mod blocking;
 mod blocking_scope;
 mod bound;
+mod child_builder;
 mod cleanup;
 mod combinations;
 mod concurrent;

@@ -116,7 +116,7 @@ fn a_failure_stays_with_its_child_and_that_is_started_again_as_the_schedule_says
             };
             let mut runs = 0;
             let schedule = Backoff::exponential(SECOND).up_to(2);
-            s.named("worker").restarting(schedule).report(report).spawn(move || {
+            s.named("worker").restart(schedule).report(report).spawn(move || {
                 runs += 1;
                 assert_ne!(runs, 2, "a bad day");
                 even(1)
@@ -142,12 +142,12 @@ fn daemons_are_stopped_when_the_others_are_done_and_one_that_fails_is_heard() {
     let (well, failed) = run(async move {
         let well = scope_with(FirstError, async |s| {
             let (count, again) = (count.clone(), s.clone());
-            s.spawn_daemon(async move {
+            s.child().daemon().spawn(async move {
                 let clean_up = async |exit: Exit| {
                     checkpoint().await;
                     count.fetch_add(usize::from(exit.is_stopped()), Ordering::Relaxed);
                     // Started after the scope was over: asked to stop at once.
-                    again.spawn_daemon(async { forever().await });
+                    again.child().daemon().spawn(async { forever().await });
                 };
                 ensure(clean_up, async { forever().await }).await
             });
@@ -155,7 +155,7 @@ fn daemons_are_stopped_when_the_others_are_done_and_one_that_fails_is_heard() {
         })
         .await;
         let failed = scope_with::<_, u32, _, _, _>(FirstError, async |s| {
-            s.spawn_daemon(async { Err("the daemon is ill".to_owned()) });
+            s.child().daemon().spawn(async { Err("the daemon is ill".to_owned()) });
             s.spawn(async { forever().await });
         })
         .await;
@@ -196,12 +196,12 @@ fn a_stop_at_any_point_ends_children_and_daemons() {
         async move {
             let first = scope_with(Quorum(1), async |s| {
                 let held = probe.must_drop("daemon");
-                s.spawn_daemon(async move {
+                s.child().daemon().spawn(async move {
                     let _held = held;
                     forever().await
                 });
                 let again = probe.clone();
-                s.restarting(Backoff::constant(SECOND).up_to(1)).spawn(move || child(again.clone(), 1));
+                s.child().restart(Backoff::constant(SECOND).up_to(1)).spawn(move || child(again.clone(), 1));
                 s.spawn(child(probe.clone(), 2));
                 checkpoint().await;
             })
@@ -220,11 +220,11 @@ fn children_on_another_executor_and_local_ones_are_under_the_policy_too() {
         let here = std::thread::current().id();
         let name = std::rc::Rc::new("not `Send`");
         scope_with(WaitForAll, async move |s| {
-            s.named("far").spawn_on(&executor, async move {
+            s.named("far").on(&executor).spawn(async move {
                 assert_ne!(std::thread::current().id(), here);
                 Err::<(), _>("far".to_owned())
             });
-            s.named("near").spawn_local(async move {
+            s.named("near").local().spawn(async move {
                 assert_eq!(std::thread::current().id(), here);
                 checkpoint().await;
                 Err(name.to_string())
@@ -289,8 +289,8 @@ fn supervised_children_elsewhere_and_those_that_stay_tell_how_they_fail() {
                 tell.lock().unwrap().push((failure.to_string(), thread::current().id()));
             });
             let stays = Rc::new("here");
-            clients.named("one").spawn_local(async move { Err(*stays) });
-            clients.named("other").spawn_on(&executor, async { Err("elsewhere") });
+            clients.named("one").local().spawn(async move { Err(*stays) });
+            clients.named("other").on(&executor).spawn(async { Err("elsewhere") });
         })
         .await;
     });

@@ -204,12 +204,12 @@ fn child(
             let fails = random.one_in(8);
             s.spawn(async move { if future.await > 0 && fails { Err(1) } else { Ok(()) } });
         }
-        2 => s.spawn_on(&world.executor(random), async move { _ = future.await }),
+        2 => s.child().on(&world.executor(random)).spawn(async move { _ = future.await }),
         3 => {
             let (inner, executor) = (s.clone(), world.executor(random));
             s.named("parent").spawn(async move {
                 // A child that starts a sibling; the scope may have stopped by then, and not ended.
-                let _ = inner.try_spawn(async move { _ = future.await });
+                let _ = inner.child().try_spawn(async move { _ = future.await });
                 let _ = reschedule(&executor).await;
             });
         }

@@ -227,7 +227,7 @@ fn a_child_that_is_stopped_stops_the_task_that_awaits_its_handle() {
 fn local_children_need_not_be_send() {
     let outcome = sync_wait(task(async move {
         scope(async |s| {
-            s.spawn_local(async {
+            s.child().local().spawn(async {
                 let shared = Rc::new(1);
                 checkpoint().await;
                 assert_eq!(*shared, 1);
@@ -243,7 +243,8 @@ fn local_children_need_not_be_send() {
 fn local_children_are_refused_on_a_pool() {
     let pool = ThreadPool::new(1).unwrap();
     let _ = sync_wait(
-        task(async move { scope(async |s| s.spawn_local(async {})).await }).starts_on(&pool.executor()),
+        task(async move { scope(async |s| s.child().local().spawn(async {})).await })
+            .starts_on(&pool.executor()),
     );
 }
 
@@ -258,7 +259,7 @@ fn children_run_on_other_executors_and_the_scope_waits_for_them() {
             scope(async |s| {
                 for _ in 0..10 {
                     let leaves = leaves();
-                    s.spawn_on(&executor, async move {
+                    s.child().on(&executor).spawn(async move {
                         checkpoint().await;
                         assert_ne!(std::thread::current().id(), here);
                         drop(leaves);
@@ -282,7 +283,7 @@ fn a_scope_that_is_dropped_is_waited_for_by_its_task() {
         let mut opened = Box::pin(scope(async |s| {
             for _ in 0..10 {
                 let leaves = leaves();
-                s.spawn_on(&executor, async move {
+                s.child().on(&executor).spawn(async move {
                     let _leaves = leaves;
                     never::<()>().await;
                 });
@@ -304,7 +305,7 @@ fn a_scope_that_is_dropped_is_waited_for_by_its_task() {
 fn a_scope_that_outlives_its_future_starts_nothing() {
     let outcome = sync_wait(task(async move {
         let kept = scope(async |s: convoke::Scope<_>| KeptScope(s)).await;
-        kept.0.try_spawn(async {}).is_err_and(|error| error.is_ended())
+        kept.0.child().try_spawn(async {}).is_err_and(|error| error.is_ended())
     }));
     assert_eq!(outcome, Outcome::Value(true));
 }
@@ -390,7 +391,7 @@ fn a_handle_on_the_owner_thread_may_be_dropped_at_any_time() {
         scope(async |s| {
             for n in 0..4 {
                 let leaves = leaves();
-                let handle = s.spawn_future_local(async move {
+                let handle = s.child().local().spawn_future(async move {
                     let _leaves = leaves;
                     checkpoint().await;
                     Rc::new(n)
@@ -424,7 +425,7 @@ fn a_handle_on_the_owner_thread_may_outlive_its_loop() {
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {
         scope(async |s| {
-            let handle = s.spawn_future_local(async {
+            let handle = s.child().local().spawn_future(async {
                 // A waker that is stored elsewhere: the handle has not the last reference to the child when
                 // that ends.
                 std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await

@@ -59,7 +59,7 @@ fn a_child_that_says_otherwise_runs_where_it_says() {
     let (there, elsewhere) = (one.executor(), other.executor());
     let outcome = sync_wait(task(async move {
         scope_on(&there, async |s| {
-            s.spawn_on(&elsewhere, async move { assert!(here(&elsewhere) && !here(&there)) });
+            s.child().on(&elsewhere).spawn(async move { assert!(here(&elsewhere) && !here(&there)) });
         })
         .await;
     }));
@@ -72,13 +72,13 @@ fn a_child_with_a_handle_runs_where_it_says_and_is_stopped_there() {
     let there = pool.executor();
     let outcome = sync_wait(task(async move {
         scope(async |s| {
-            let returns = s.spawn_future_on(&there, async move {
+            let returns = s.child().on(&there).spawn_future(async move {
                 checkpoint().await;
                 here(&there)
             });
-            let waits = s.named("with a name").spawn_future_on(&there, async { forever().await });
+            let waits = s.named("with a name").on(&there).spawn_future(async { forever().await });
             waits.request_stop();
-            let named = s.named("with a name").spawn_future_on(&there, async move { here(&there) });
+            let named = s.named("with a name").on(&there).spawn_future(async move { here(&there) });
             (returns.await && named.await, catch_stopped(waits).await.is_err())
         })
         .await
@@ -91,7 +91,8 @@ fn the_handle_of_a_child_elsewhere_may_be_kept_for_longer_than_its_scope() {
     let pool = ThreadPool::new(1).unwrap();
     let there = pool.executor();
     let outcome = sync_wait(task(async move {
-        let handle = scope(async |s| s.spawn_future_on(&there, async { "said there".to_owned() })).await;
+        let handle =
+            scope(async |s| s.child().on(&there).spawn_future(async { "said there".to_owned() })).await;
         handle.await
     }));
     assert_eq!(outcome, Outcome::Value("said there".to_owned()));
@@ -153,13 +154,13 @@ fn children_that_are_not_send_start_only_from_the_one_thread_that_runs_them() {
     let outcome = sync_wait(task(async move {
         scope_on(&there, async move |s| {
             let started = convoke::Panic::catch(|| {
-                s.spawn_local(async { drop(Rc::new(())) });
+                s.child().local().spawn(async { drop(Rc::new(())) });
             });
             *told.lock().unwrap() = started.unwrap_err().message().to_owned();
         })
         .await;
         // The run loop of the caller is an executor with one thread.
-        scope_on(&current::executor(), async |s| s.spawn_local(async { drop(Rc::new(())) })).await;
+        scope_on(&current::executor(), async |s| s.child().local().spawn(async { drop(Rc::new(())) })).await;
     }));
     assert_eq!(outcome, Outcome::Value(()));
     assert!(message.lock().unwrap().contains("needs a scope whose executor has one thread"));

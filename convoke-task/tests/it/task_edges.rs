@@ -168,7 +168,7 @@ fn a_scope_that_is_dropped_without_memory_keeps_what_its_children_need() {
             for _ in 0..10 {
                 // Created here: a child that is stopped before it runs never starts its body.
                 let leaves = Leaves(count.clone());
-                s.spawn_on(&executor, async move {
+                s.child().on(&executor).spawn(async move {
                     let _leaves = leaves;
                     loop {
                         checkpoint().await;
@@ -282,7 +282,7 @@ fn children_that_end_while_they_are_asked_to_stop_end_once() {
                     if at_home {
                         s.spawn(checkpoint());
                     } else {
-                        s.spawn_on(&executor, checkpoint());
+                        s.child().on(&executor).spawn(checkpoint());
                     }
                 }
                 never::<()>().await

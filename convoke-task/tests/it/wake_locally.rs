@@ -171,7 +171,7 @@ fn an_executor_that_wraps_a_loop_sees_each_post() {
     let counting = Counting { inner: run_loop.executor(), posts: Arc::default() };
     let outcome = run_loop.block_on(async {
         scope(async |s| {
-            s.spawn_on(&counting, stored.second_poll());
+            s.child().on(&counting).spawn(stored.second_poll());
             let waker = stored.left().await;
             assert!(!wake_locally(&waker));
             checkpoint().await;

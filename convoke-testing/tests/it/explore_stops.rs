@@ -215,7 +215,7 @@ fn tasks_that_are_not_send_are_explored_too() {
         async move {
             scope(async |s| {
                 let held = probe.must_drop("local");
-                s.spawn_local(async move {
+                s.child().local().spawn(async move {
                     let _held = Rc::new(held);
                     checkpoint().await;
                     never::<()>().await

@@ -9,7 +9,7 @@
 //! | a loop of `accept` and `spawn`, with a `Semaphore` and a `TaskTracker` | [`net::serve`](crate::net::serve()) |
 //! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
 //! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop) |
-//! | `spawn_local`, `LocalSet` | [`Scope::spawn_local`](crate::Scope::spawn_local); for children that borrow, [`local_scope`](crate::local_scope()) |
+//! | `spawn_local`, `LocalSet` | [`child().local()`](crate::scope::Child::local); for children that borrow, [`local_scope`](crate::local_scope()) |
 //! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::run`](crate::executor::Inside::run) |
 //! | `JoinError` | none: a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped) |
 //! | `select!` | [`race`](crate::race); beside a `match` on an `enum` of one's own, see below |
@@ -21,7 +21,7 @@
 //! | `CancellationToken`, `child_token` | the stop that all work inherits; by hand, [`StopSource`](crate::StopSource), [`StopToken::child`](crate::StopToken::child) |
 //! | `DropGuard`, clean-up in `Drop` | [`using`](crate::using), [`ensure`](crate::ensure), [`cleanups`](crate::cleanup::cleanups()), which are awaited |
 //! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::env::with_local), [`current::local`](crate::env::current::local) |
-//! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`spawn_within`](crate::Scope::spawn_within) |
+//! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`child().permit(..)`](crate::scope::Child::permit) |
 //! | `Mutex`, `RwLock`, `Semaphore`, `Barrier`, `OnceCell` | the same, in [`sync`](crate::sync) |
 //! | `Notify` | [`Event`](crate::sync::Event): it stays set until it is reset |
 //! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc`; `watch`'s `borrow` is [`look`](crate::sync::watch::Receiver::look) |

@@ -51,10 +51,46 @@
 //! assert!(outcome.unwrap().is_err());
 //! ```
 //!
+//! # Options of a child
+//!
+//! `spawn`, `spawn_future`, `named` and `child` are the same on every kind of scope. `child` returns a
+//! [builder](crate::scope::Child) with the options: a name, an executor, a permit, restarts; and `local`, for a child that is not
+//! `Send`. They combine:
+//!
+//! ```
+//! use std::time::Duration;
+//! use convoke::prelude::*;
+//! use convoke::retry::Backoff;
+//!
+//! let pool = ThreadPool::new(1)?;
+//! let outcome = block_on(async move {
+//!     scope(async |s| {
+//!         let schedule = Backoff::constant(Duration::from_millis(1)).up_to(2);
+//!         let mut runs = 0;
+//!         let worker = s
+//!             .child()
+//!             .name("worker")
+//!             .on(&pool.executor())
+//!             .restart(schedule)
+//!             .spawn_future(move || {
+//!                 runs += 1;
+//!                 async move { if runs < 2 { Err("fell over") } else { Ok(runs) } }
+//!             });
+//!         worker.await
+//!     })
+//!     .await
+//! });
+//! assert_eq!(outcome, Outcome::Value(Ok(2)));
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! Use `spawn` if a failure of the child is a failure of the scope. Use `spawn_future` if you need the child's value: dropping the
+//! handle stops the child, and `let _ = s.spawn_future(..)` drops it at once.
+//!
 //! # Bounds
 //!
 //! A [`Bound`](crate::scope::Bound) limits how many children run at a time. The permit is taken before the child is made, so
-//! nothing piles up.
+//! nothing piles up, and the child holds it until it has ended.
 //!
 //! ```
 //! use convoke::prelude::*;
@@ -64,7 +100,8 @@
 //!     let two_at_a_time = Bound::new(2);
 //!     scope(async |s| {
 //!         for _ in 0..10 {
-//!             s.spawn_within(&two_at_a_time, 1, || async { checkpoint().await }).await;
+//!             let permit = two_at_a_time.take(1).await;
+//!             s.child().permit(permit).spawn(async { checkpoint().await });
 //!         }
 //!     })
 //!     .await

@@ -89,7 +89,7 @@ async fn run_round<K: Kind>(
     scope(async |s| {
         for _ in 0..1 + random.below(READERS) {
             let place = &places[random.below(places.len())];
-            s.spawn_on(place, reads(far.clone(), says.clone(), random.split()));
+            s.child().on(place).spawn(reads(far.clone(), says.clone(), random.split()));
         }
         for byte in numbered(0, BYTES) {
             for _ in 0..random.below(PATIENCE) {

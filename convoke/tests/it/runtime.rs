@@ -64,7 +64,7 @@ fn tasks_on_the_pool_do_their_io_through_the_first_context() {
         scope(async |s| {
             let listener = TcpListener::bind("127.0.0.1:0").await?;
             let address = listener.local_addr()?;
-            s.spawn_on(&pool, echo_once(listener));
+            s.child().on(&pool).spawn(echo_once(listener));
             run_on(&pool, ask(address)).await
         })
         .await

@@ -114,7 +114,7 @@ fn a_daemon_that_fails_while_it_is_dismissed_is_heard_or_gone() {
     static GONE: Reached = Reached::new();
     explore(1, || {
         let all = judge(WaitForAll, async |s: Judged<_>| {
-            s.spawn_daemon(async {
+            s.child().daemon().spawn(async {
                 convoke_task::checkpoint().await;
                 Err(1)
             });

@@ -36,7 +36,7 @@ fn the_last_child_ends_elsewhere_while_the_scope_looks() {
         let (executor, polls) = (Threads::default(), Count::default());
         let (there, counted) = (executor.clone(), polls.clone());
         let outcome = run(&executor, async move {
-            let mut opened = Box::pin(scope(async |s| s.spawn_on(&there, async {})));
+            let mut opened = Box::pin(scope(async |s| s.child().on(&there).spawn(async {})));
             poll_fn(|cx| {
                 counted.add();
                 opened.as_mut().poll(cx)
@@ -60,7 +60,7 @@ fn a_scope_is_dropped_and_its_child_asked_to_stop_while_that_ends_elsewhere() {
         let (there, counted) = (executor.clone(), asked.clone());
         let outcome = run(&executor, async move {
             let mut opened = Box::pin(scope(async |s| {
-                s.spawn_on(&there, async move {
+                s.child().on(&there).spawn(async move {
                     if current::stop_requested() {
                         counted.add();
                     }
@@ -108,8 +108,8 @@ fn two_children_fail_at_once_and_one_of_them_is_the_outcome() {
         let there = executor.clone();
         let outcome = run(&executor, async move {
             scope(async |s| {
-                s.spawn_on(&there, async { Err(1) });
-                s.spawn_on(&there, async { Err(2) });
+                s.child().on(&there).spawn(async { Err(1) });
+                s.child().on(&there).spawn(async { Err(2) });
                 Ok::<(), u32>(())
             })
             .await
@@ -230,7 +230,7 @@ fn children_are_started_at_several_sites_on_two_threads_at_once() {
             let [first, second, third, fourth] = counts;
             scope(async |s| {
                 let also = s.clone();
-                s.spawn_on(&there, async move {
+                s.child().on(&there).spawn(async move {
                     also.spawn(async move { _ = first.add() });
                     also.spawn(async move { _ = second.add() });
                 });

@@ -195,9 +195,9 @@ async fn moves(x: Lawless, work: impl Future<Output = u32>) -> u32 {
 async fn spawns_on(x: Lawless, held: Arc<()>) -> u32 {
     scope(async |s| {
         let (one, other) = (work(held.clone()), work(held.clone()));
-        s.spawn_on(&x, async { _ = one.await });
-        s.named("other").spawn_on(&x, async { _ = other.await });
-        s.spawn_future_on(&x, work(held)).await
+        s.child().on(&x).spawn(async { _ = one.await });
+        s.named("other").on(&x).spawn(async { _ = other.await });
+        s.child().on(&x).spawn_future(work(held)).await
     })
     .await
 }
@@ -216,7 +216,7 @@ async fn passes_a_lock(x: Lawless, child: impl Future<Output = u32> + Send + 'st
     scope(async |s| {
         let guard = lock.lock().await;
         let theirs = lock.clone();
-        s.spawn_on(&x, async move {
+        s.child().on(&x).spawn(async move {
             *theirs.lock().await += child.await;
         });
         checkpoint().await;
@@ -228,7 +228,7 @@ async fn passes_a_lock(x: Lawless, child: impl Future<Output = u32> + Send + 'st
 async fn sends(x: Lawless, child: impl Future<Output = u32> + Send + 'static) {
     let (sender, mut receiver) = mpsc::channel(1);
     scope(async |s| {
-        s.spawn_on(&x, async move {
+        s.child().on(&x).spawn(async move {
             let n = child.await;
             let _ = sender.send(n).await;
             let _ = sender.send(n).await;

@@ -57,7 +57,7 @@ pub fn all(pool: &ThreadPool) -> Vec<Case> {
         launch(&there).start(async move { event.wait().await }).await;
     }));
     all.push(by_event("scope elsewhere", move |event| async move {
-        scope(async |s| s.spawn_on(&there, async move { event.wait().await })).await;
+        scope(async |s| s.child().on(&there).spawn(async move { event.wait().await })).await;
     }));
     let (tell, told) = threads::channel();
     let blocked = async move {

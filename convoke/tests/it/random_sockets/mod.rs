@@ -96,7 +96,7 @@ async fn run_round(world: Arc<World>, mut random: Random) -> io::Result<Vec<Judg
         for _ in 0..1 + random.below(CONNECTIONS) {
             if random.one_in(4) {
                 let address = nobody.local_addr()?;
-                s.spawn_on(world.executor(&mut random), connect_in_vain(address));
+                s.child().on(world.executor(&mut random)).spawn(connect_in_vain(address));
             }
             let ends = connection(&world, &listener, &mut random).await?;
             let ledger = Arc::new(Ledger::default());
