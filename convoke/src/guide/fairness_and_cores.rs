@@ -9,9 +9,9 @@
 //! | to use | write |
 //! | --- | --- |
 //! | all cores for connections | [`serve(address, handler)`](crate::net::serve()) |
-//! | all cores for jobs that do I/O | `s.spawn_on(&runtime.next_context(), job)` |
+//! | all cores for jobs that do I/O | `s.child().on(&runtime.next_context()).spawn(job)` |
 //! | all cores for state of their own | [`on_each_context`](crate::runtime::RuntimeHandle::on_each_context) |
-//! | all cores for computation | `s.spawn_on(&runtime.pool(), job)`, or [`run_on`](crate::run_on) to wait for the value |
+//! | all cores for computation | `s.child().on(&runtime.pool()).spawn(job)`, or [`run_on`](crate::run_on) to wait for the value |
 //! | a thread that may block | [`blocking`](crate::blocking()) |
 //!
 //! `runtime` is what [`runtime::current`](crate::runtime::current()) returns, in any task of the program:
