@@ -159,10 +159,8 @@ impl Pair {
             self.settle();
             for (number, (at, _)) in self.waiting.iter().take(3) {
                 // SAFETY: it is armed by this queue.
-                assert_eq!(
-                    unsafe { self.queue.known_time(ArmedTimer::new(self.timers[*number].cast())) },
-                    Some(*at)
-                );
+                let timer = unsafe { ArmedTimer::new(self.timers[*number].cast()) };
+                assert_eq!(self.queue.known_time(timer), Some(*at));
             }
         }
         self.settle();
