@@ -1,5 +1,8 @@
 //! The rendezvous of starting and completing a child: tells whether the child completed before its `start`
 //! returned.
+//!
+//! It is not the machine of `rendezvous.rs`: there is no waker, nothing to free, and no third state. One bit
+//! says who comes first.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 
