@@ -32,6 +32,8 @@
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
 //! | [`raw`] | the parts that executors, algorithms and task types are made of |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod adopted;
 pub mod env;
 mod executor;
@@ -64,6 +66,7 @@ pub use loom as __loom;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
 pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
+pub use frame::{FOREIGN_FUTURES, ForeignFutures};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;
@@ -84,7 +87,7 @@ pub mod raw {
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
-        OwnerRef, Pause, Polled, StopWatch, WakerMark, outside_a_task,
+        OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, outside_a_task,
     };
     pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::random::Random;
@@ -96,6 +99,10 @@ pub mod raw {
     pub use crate::steps::visit as visit_step;
     pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
     pub use crate::wake::{discard, wake, wake_if_any};
+    pub mod budget {
+        //! The budget of a poll, for futures and for executors of one's own.
+        pub use crate::frame::budget::*;
+    }
     pub mod watching {
         //! Which task each thread polls, for diagnosis.
         pub use crate::watching::*;

@@ -1,8 +1,6 @@
 //! The rendezvous of starting and completing a child: tells whether the child completed before its `start`
-//! returned.
-//!
-//! It is not the machine of `rendezvous.rs`: there is no waker, nothing to free, and no third state. One bit
-//! says who comes first.
+//! returned. Nothing is handed over and neither side waits, so it has two states where
+//! [`Rendezvous`](super::Rendezvous) has six.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 

@@ -150,7 +150,12 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         // SAFETY: rule 3: the waker is ours, because `wait` was not called yet.
         unsafe { *this.shared.waker.get() = Some(cx.waker().clone()) };
         match this.shared.rendezvous.wait() {
-            Wait::Wait => Err(running),
+            Wait::Wait => {
+                if frame.is_asked_to_stop() {
+                    frame.hold();
+                }
+                Err(running)
+            }
             Wait::Done => Ok(running.take_outcome(frame)),
         }
     }

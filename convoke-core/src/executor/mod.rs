@@ -31,6 +31,7 @@
 //! | `erased.rs` | [`ExecutorRef`]: an executor of any type in two words |
 //! | `contained.rs` | calls that catch the panics of executors |
 //! | `inline.rs` | [`InlineExecutor`] |
+//! | `on_top.rs` | work that runs on top of the work that starts it, a few levels deep |
 //! | `timers.rs` | the contract of timers |
 //! | `waits.rs` | [`Waits`]: the wait location of a task, in the word of its link |
 
@@ -38,6 +39,7 @@ mod closed;
 mod contained;
 mod erased;
 mod inline;
+mod on_top;
 mod owner_thread;
 mod queue;
 mod runnable;

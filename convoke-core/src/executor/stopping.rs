@@ -4,6 +4,7 @@
 
 use core::cell::Cell;
 
+use super::on_top::run_deferred;
 use super::{LocalRunQueue, RunQueue, Runnable};
 use crate::Panic;
 use crate::scoped_ref::ScopedRef;
@@ -56,13 +57,16 @@ impl Runnable {
         });
     }
 
-    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread. For code that is about to
+    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread, and runs the work that the inline
+    /// executor has deferred. For code that is about to
     /// block the thread, and may wait for just that work. Returns true if there was any.
     pub fn stop_deferred() -> bool {
+        // The panic hook has reported a panic of the work. The code that blocks is not involved in it.
+        let (ran, _) = run_deferred();
         OUTERMOST.with(|current| {
             current.with(|outermost| {
-                let Some(outermost) = outermost else { return false };
-                let mut any = false;
+                let Some(outermost) = outermost else { return ran };
+                let mut any = ran;
                 while let Some(runnable) = outermost.deferred.pop() {
                     any = true;
                     // The panic hook has reported a panic of the completion. The code that blocks is not

@@ -19,13 +19,15 @@ use super::lock::{Guard, Lock};
 use super::{InPlaceStop, StopReason};
 use crate::Panic;
 use crate::intrusive_list::{IntrusiveList, Linked, Links};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::{Arc, thread};
 
 /// The state of one source, on the heap or in an operation.
 pub(crate) struct StopState {
     /// Set once, together with the reason. Answers the most frequent question without the lock.
     requested: AtomicBool,
+    /// The number of handles that can request a stop. It never rises from zero again.
+    sources: AtomicU32,
     callbacks: Lock<Callbacks>,
     deadline: Option<Instant>,
 }
@@ -118,6 +120,7 @@ impl StopState {
     pub(crate) fn new(deadline: Option<Instant>) -> Self {
         Self {
             requested: AtomicBool::new(false),
+            sources: AtomicU32::new(1),
             callbacks: Lock::new(Callbacks {
                 list: IntrusiveList::new(),
                 reason: None,
@@ -137,6 +140,22 @@ impl StopState {
     #[inline]
     pub(crate) fn stop_requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
+    }
+
+    /// Returns true if a stop was requested, or if a handle is left that can request one.
+    pub(crate) fn stop_possible(&self) -> bool {
+        // The handles first: the last one may request a stop just before it is dropped.
+        self.sources.load(Ordering::Acquire) > 0 || self.stop_requested()
+    }
+
+    /// Counts another handle that can request a stop. The caller has one.
+    pub(super) fn source_added(&self) {
+        self.sources.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a handle less.
+    pub(super) fn source_dropped(&self) {
+        self.sources.fetch_sub(1, Ordering::Release);
     }
 
     pub(crate) fn reason(&self) -> Option<StopReason> {

@@ -4,6 +4,7 @@ use core::cell::Cell;
 use core::{hint, ptr};
 use std::sync::Arc;
 
+use convoke_core::raw::budget;
 use convoke_core::raw::sync::Arc as SharedArc;
 use convoke_core::raw::{Runnable, ScopedRef};
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
@@ -75,6 +76,7 @@ impl Worker {
             high_in_a_row: Cell::new(0),
             stole_little: Cell::new(false),
         };
+        let _on_yield = budget::on_yield(Self::check_next);
         CURRENT.with(|current| current.within(Some(&worker), || worker.run_until_stopped()));
     }
 
@@ -109,6 +111,18 @@ impl Worker {
                 _ => Err(runnable),
             })
         })
+    }
+
+    /// Makes the calling worker check low work or work from outside before its next run: the running task
+    /// yields because its budget is spent.
+    fn check_next() {
+        CURRENT.with(|current| {
+            current.with(|worker| {
+                if let Some(worker) = worker {
+                    worker.runs.set(OTHERS_EACH);
+                }
+            });
+        });
     }
 
     #[inline]

@@ -7,13 +7,14 @@ use core::cell::Cell;
 use std::time::Instant;
 
 use convoke_core::Panic;
+use convoke_core::raw::budget;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::watching::set_aside;
 use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
-use super::{LOOK_EACH, Shared};
+use super::{CALLS_PER_CHECK, LOOK_EACH, Shared};
 
 /// Largest number of timers that are called in one check. What they post runs before more are called, while
 /// it is in the cache.
@@ -24,6 +25,8 @@ pub struct Runner {
     waiting: LocalRunQueue,
     /// Number of runs left before the next check of inbox, timers and sleeper.
     runs_left: Cell<u32>,
+    /// Number of calls on sources left before the next check.
+    calls_left: Cell<u32>,
 }
 
 /// The point at which a loop asks whether it goes on.
@@ -56,7 +59,11 @@ impl Running {
 impl Runner {
     /// Creates a runner with an empty queue.
     pub fn new() -> Self {
-        Self { waiting: LocalRunQueue::new(), runs_left: Cell::new(LOOK_EACH) }
+        Self {
+            waiting: LocalRunQueue::new(),
+            runs_left: Cell::new(LOOK_EACH),
+            calls_left: Cell::new(CALLS_PER_CHECK),
+        }
     }
 
     /// Returns true if this thread runs that loop, and it is the innermost one.
@@ -93,14 +100,30 @@ impl Runner {
     }
 
     /// Makes the loop that this thread runs, if any, check inbox, timers and sleeper before its next run.
-    pub(super) fn look_next() {
+    fn check_next() {
         RUNNING.with(|running| running.with(|_, runner| runner.runs_left.set(0)));
+    }
+
+    /// Counts a call on a source. After [`CALLS_PER_CHECK`] of them, of all tasks together, the loop that this
+    /// thread runs checks inbox, timers and sleeper before its next run.
+    #[inline]
+    pub(super) fn count_call() {
+        RUNNING.with(|running| {
+            running.with(|_, runner| {
+                let left = runner.calls_left.get().saturating_sub(1);
+                runner.calls_left.set(left);
+                if left == 0 {
+                    runner.runs_left.set(0);
+                }
+            });
+        });
     }
 
     /// Calls `f` as a piece of work of the loop is called: this thread runs the loop meanwhile.
     fn enter<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
         *shared.lock_runner() = Some(thread::current());
         let _set_aside = set_aside();
+        let _on_yield = budget::on_yield(Self::check_next);
         // SAFETY: only the thread that created a loop runs it: a `RunLoop` is not `Send`, and the loop of a
         // `sync_wait` lies in its stack frame.
         let _on_owner = unsafe { shared.owner.enter() };
@@ -223,6 +246,7 @@ impl Runner {
     /// that is already queued short.
     #[inline(never)]
     fn next_after_check(&self, shared: &Shared, check_sleeper: bool) -> Option<Runnable> {
+        self.calls_left.set(CALLS_PER_CHECK);
         self.waiting.append(shared.inbox.take());
         if !shared.timers.is_empty() {
             shared.timers.call_some_due(shared.now(), TIMERS_PER_CHECK);

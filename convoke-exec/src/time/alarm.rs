@@ -21,12 +21,12 @@ use core::ptr::NonNull;
 use core::task::{Context, Waker};
 use std::time::Instant;
 
+use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark};
-use convoke_core::{Executor, ExecutorRef};
 
-use super::{When, fallback};
+use super::{When, fallback, timers_for};
 use convoke_core::raw::wake_if_any;
 
 /// A timer that wakes a future.
@@ -73,7 +73,8 @@ impl Alarm {
     /// Reads the clock of this executor's timers, and selects these timers for the alarm.
     ///
     /// # Panics
-    /// If the executor has no timers and the thread `convoke-timers` cannot be started.
+    /// If the executor has no timers and the thread `convoke-timers` cannot be started; and if it is the
+    /// `InlineExecutor`.
     pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
         self.use_timers_of(executor);
         self.get_ref().clock().now()
@@ -88,7 +89,10 @@ impl Alarm {
     /// Returns the selected timers.
     #[inline]
     pub(super) fn clock(&self) -> &dyn Timers {
-        self.executor.get().and_then(Executor::timers).unwrap_or_else(|| fallback::timers())
+        match self.executor.get() {
+            Some(executor) => timers_for(executor),
+            None => fallback::timers(),
+        }
     }
 
     /// Returns true if the time was reached. If not, the waker of `cx` is called then. Each call must pass

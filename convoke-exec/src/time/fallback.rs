@@ -8,6 +8,7 @@ use std::thread::{self, Thread};
 use std::time::Instant;
 
 use convoke_core::raw::{ArmedTimer, IdleTimer, Timers};
+use convoke_core::{ExecutorRef, InlineExecutor};
 
 use super::queue::{AfterArm, TimerQueue};
 
@@ -28,6 +29,20 @@ pub(super) fn timers() -> &'static dyn Timers {
             .expect("cannot start the thread `convoke-timers`");
         Fallback { queue, thread: thread.thread().clone() }
     })
+}
+
+/// Returns the timers of the process, for work on this executor.
+///
+/// # Panics
+/// If the executor is the inline one: the thread of the timers would run the work.
+pub(super) fn timers_for(executor: &ExecutorRef) -> &'static dyn Timers {
+    assert!(
+        !executor.is(&InlineExecutor),
+        "work without an executor cannot wait for a time: it was started in `Env::new()`, or on the `InlineExecutor`, \
+         and would go on on the thread of the timers. Start it with `block_on`, with `launch(&executor)`, or in \
+         `Env::from(executor)`"
+    );
+    timers()
 }
 
 /// Calls due timers and sleeps until the next one, for ever. An `unpark` that comes while the thread is awake

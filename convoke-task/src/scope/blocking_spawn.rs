@@ -7,20 +7,19 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::panic::Location;
 use core::pin::Pin;
-use core::ptr::NonNull;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use convoke_core::raw::OwnerId;
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{Outcome, StopReason};
 
-use super::block::{Block, ChildEnd};
-use super::child::{Attach, SharedLink, ToScope};
+use super::block::{ChildEnd, LeavingChild};
+use super::child::{Attach, ToScope};
 use super::handle::Handle;
 use super::named::WithName;
 use super::output::ChildOutput;
 use super::spawn::Scope;
-use crate::task::{Known, TaskHeader};
+use crate::task::{Left, Spawnable};
 
 /// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the
 /// scope. A child that has the reference can start siblings.
@@ -86,17 +85,20 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         self.scope.block.stop_children(reason);
     }
 
+    /// Takes a future that borrows for `'scope`.
+    fn spawnable<F: Future + Send + 'scope>(&self, future: F) -> Spawnable<F> {
+        // SAFETY: `'scope` ends after the scope's function has waited for the child: the body is generic over
+        // `'scope`, and so can name no shorter one.
+        unsafe { Spawnable::borrowing(future) }
+    }
+
     fn start<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
         W: Attach<O>,
     {
-        let ending: ToScope<O, W> = ToScope { attachment, _scope: PhantomData };
-        // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has
-        // waited for the child: the body is generic over `'scope`, and so can name no shorter one.
-        let started = unsafe { self.scope.start(future, ending, false, location) };
-        if let Err(refused) = started {
+        if let Err(refused) = self.scope.start(self.spawnable(future), ToScope::new(attachment), location) {
             refused.panic();
         }
     }
@@ -111,9 +113,7 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: Send> + Send + 'scope,
         W: Attach<O>,
     {
-        // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has
-        // waited for it. The handle is not a local one.
-        let handle = match unsafe { self.scope.start_with_handle(future, false, attachment, location) } {
+        let handle = match self.scope.start_with_handle(self.spawnable(future), attachment, location) {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };
@@ -155,26 +155,13 @@ impl<'scope, O> BlockingNamed<'scope, '_, O> {
 /// child is removed from the list, and so before the scope ends.
 struct AndStop;
 
-// SAFETY: the parent link of such a child is that of `SharedLink`: the first field of its scope's block.
+// SAFETY: it has no link of its own.
 unsafe impl<O> Attach<O> for AndStop {
-    #[inline]
-    unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
-        // SAFETY: the caller says that the child is in the block's list, which is what `SharedLink` asks for.
-        unsafe { Attach::<O>::block(&SharedLink, child) }
-    }
-
-    unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller says that the child is in the block's list; so the block is alive until
-        // `child_finished`.
-        unsafe {
-            let block: NonNull<Block<O>> = self.block(child);
-            if let ChildEnd::Failed(failure) = end {
-                block.as_ref().fail(failure);
-                // If an executor panics here, the child must still be removed: the scope waits for that.
-                let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
-            }
-            Block::child_finished(block, child)
+    fn ended(&self, child: LeavingChild<'_, O>, end: ChildEnd<O>) -> Left {
+        if let ChildEnd::Failed(failure) = end {
+            child.fail_and_stop(failure);
         }
+        child.finish()
     }
 }
 

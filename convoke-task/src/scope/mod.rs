@@ -8,24 +8,25 @@
 
 // The parts:
 //
-// - **The block** (`block`) is the shared state of one scope: the environment of the children, the list of
-//   children, the first failure, the stop request, the waker of the scope's future. A spin lock guards what
-//   changes.
+// - **The block** (`block`) is the shared state of one scope: the parent link of the children with their
+//   environment, the list of children, the first failure, the stop request, the waker of the scope's future. A
+//   spin lock guards what changes.
 // - **The scope's future** (`future`) runs the body in the task that opened the scope. When the body has
 //   ended it waits for the children. In blocking code, the calling thread does both (`blocking`).
-// - **A child** is a task. Its memory holds a *parent link*: a pointer to the block's own link
-//   (`child::SharedLink`), or a link inside the child if it runs on another executor (`child::OwnLink`).
-// - **A handle** (`handle`) is a second reference to a child. Outcome and waker change hands in the child's
-//   memory (`handle_rendezvous`).
+// - **A child** is a task. It leads to a *parent link*: the block's own (`child::SharedLink`), or one inside the
+//   child if it runs on another executor (`child::OwnLink`). Its ending (`child::ToScope`, `ToHandle`) tells the
+//   scope.
+// - **A handle** (`handle`) is a second reference to a child (`task::Join`). Outcome and waker change hands in
+//   the child's memory.
 //
 // The protocol between them:
 //
-// 1. *Spawn*, on any thread that has a `Scope`: the child's memory is allocated and filled without the lock.
-//    Under the lock the child is added to the list, unless the scope has ended: then its future is handed
-//    back. After the lock the child is posted to its executor. A scope that is stopping still takes children;
+// 1. *Spawn*, on any thread that has a `Scope` (`start`, `Block::add`): the child is created without the lock.
+//    Under the lock it is added to the list, unless the scope has ended: then its future is handed back. After
+//    the lock the child is posted to its executor. A scope that is stopping still takes children;
 //    they are asked to stop from the start.
 // 2. *End of a child*, on the thread that polled it last: an outcome for a handle goes to the rendezvous
-//    first. Then the child is removed from the list under the lock. The first failure is stored in the block,
+//    first. Then the child (`LeavingChild`) is removed from the list under the lock. The first failure is stored in the block,
 //    and wakes the scope's future. The last child wakes it too, if the body has ended. **After that lock is
 //    released the child does not touch the block.**
 // 3. *Stop*, on any thread: `Block::stop_children` stores the reason, moves one child after the other to the
@@ -53,26 +54,26 @@ mod blocking;
 mod blocking_spawn;
 mod bound;
 mod child;
-mod children;
 mod future;
 mod handle;
-mod handle_rendezvous;
 mod named;
 mod output;
 mod results;
 mod spawn;
 mod spawn_on;
+mod start;
 mod until_ready;
 
 pub use convoke_core::BodyOutput;
 
+pub use crate::task::{Anywhere, Kind, OnOwnerThread};
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
 pub use bound::Bound;
 pub(crate) use child::name_panic;
 pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
-pub use handle::{Anywhere, Handle, Kind, OnOwnerThread};
+pub use handle::Handle;
 pub use output::ChildOutput;
 pub use results::{NextResult, Results};
 pub use spawn::{Named, Scope, SpawnError};

@@ -62,7 +62,7 @@ impl<O> Scope<O> {
     }
 
     /// Creates the connection of a child on `executor`.
-    fn own_link<X: Executor>(&self, executor: &X) -> OwnLink<O> {
+    fn own_link<X: Executor>(&self, executor: &X) -> OwnLink {
         let changes = Changes::new().executor(ExecutorRef::new(executor.clone()));
         OwnLink::new(self.block.link.env().with(changes), &self.block)
     }
