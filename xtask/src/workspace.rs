@@ -170,10 +170,7 @@ fn dependency(value: &Value) -> Dependency {
 }
 
 fn target(value: &Value) -> Target {
-    Target {
-        name: text(&value["name"]),
-        kinds: texts(&value["kind"]),
-    }
+    Target { name: text(&value["name"]), kinds: texts(&value["kind"]) }
 }
 
 fn list(value: &Value) -> &[Value] {
