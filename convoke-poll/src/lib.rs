@@ -24,15 +24,15 @@
 //! | `count` | the number of waiters, and the wake-up when it reaches zero |
 //! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
 //! | `socket` | a socket with its cached descriptor |
-//! | `sockets`, `addresses`, `options`, `calls`, `credentials` | how sockets are created, named, configured and used, and who is at their other end |
+//! | `sockets`, `addresses`, `options`, `calls`, `credentials` | how sockets are created, named, configured and used; the process at the other end |
 //!
 //! Programs use the facade crate `convoke`, which chooses a driver.
 
 mod addresses;
 mod calls;
-mod credentials;
 #[doc(hidden)]
 pub mod count;
+mod credentials;
 mod driver;
 mod options;
 mod poller;

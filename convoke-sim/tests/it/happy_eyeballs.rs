@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use convoke::driver::{current_driver, with_services};
 use convoke::net::resolver::{HostTable, install};
-use convoke::net::{
-    CONNECT_HEAD_START, CONNECT_LIMIT, ConnectError, ConnectOptions, TcpListener, TcpStream,
-};
+use convoke::net::{CONNECT_HEAD_START, CONNECT_LIMIT, ConnectError, ConnectOptions, TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sim::{Link, Sim};
 use convoke::time::now;
@@ -56,9 +54,9 @@ async fn connect(
     addresses: &[&str],
     options: ConnectOptions,
 ) -> io::Result<(io::Result<SocketAddr>, Duration)> {
-    let table = addresses.iter().fold(HostTable::new(), |table, address| {
-        table.with("service", address.parse::<IpAddr>().unwrap())
-    });
+    let table = addresses
+        .iter()
+        .fold(HostTable::new(), |table, address| table.with("service", address.parse::<IpAddr>().unwrap()));
     with_services(|services| install(services, table))?.map_err(io::Error::other)?;
     sleep(SECOND).await;
     let start = now();
