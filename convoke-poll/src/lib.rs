@@ -33,9 +33,9 @@
 
 mod addresses;
 mod calls;
-mod credentials;
 #[doc(hidden)]
 pub mod count;
+mod credentials;
 mod driver;
 mod options;
 mod poller;

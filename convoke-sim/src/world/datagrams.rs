@@ -125,12 +125,7 @@ impl WorldState {
     }
 
     /// Joins or leaves a multicast group. A simulated host has one interface.
-    pub(crate) fn set_membership(
-        &mut self,
-        id: SocketId,
-        group: IpAddr,
-        is_member: bool,
-    ) -> io::Result<()> {
+    pub(crate) fn set_membership(&mut self, id: SocketId, group: IpAddr, is_member: bool) -> io::Result<()> {
         if !group.is_multicast() {
             return Err(io::ErrorKind::InvalidInput.into());
         }

@@ -383,7 +383,9 @@ fn datagrams_to_a_group_reach_its_members() {
         sleep(SECOND).await;
         socket.send_to(b"second", to).await?;
         // Nobody has joined this one.
-        socket.send_to(b"third", SocketAddr::new(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 9).into(), 9)).await?;
+        socket
+            .send_to(b"third", SocketAddr::new(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 9).into(), 9))
+            .await?;
         std::io::Result::Ok(())
     });
     sim.run();

@@ -168,7 +168,10 @@ pub(super) fn spare_capacity_is_filled(harness: &Harness) {
             received.reserve_exact(10);
             let capacity = received.capacity();
             let first = far.read_buf(&mut received).await?;
-            assert!(0 < first && first <= 10 && received.capacity() == capacity, "it fits, and nothing moves");
+            assert!(
+                0 < first && first <= 10 && received.capacity() == capacity,
+                "it fits, and nothing moves"
+            );
             while far.read_buf(&mut received).await? > 0 {}
             assert_eq!(far.read_buf(&mut received).await?, 0, "the end stays");
             Ok(received)
