@@ -173,7 +173,7 @@ impl<V, E> Inner<V, E> {
     unsafe fn resume(head: NonNull<Head>, trampoline: &Trampoline) {
         let this = head.cast::<Self>();
         // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from the whole operation.
-        // Rule 2: we are the only user at the beginning of each round: in the first by the caller's promise,
+        // Rule 2: we are the only user at the beginning of each round: in the first by the contract of `Resumable::new`,
         // later because `arrive` returned true. The work that is destroyed has ended.
         unsafe {
             // Work that starts in here is directly inside `here`; receivers that complete in here are inside

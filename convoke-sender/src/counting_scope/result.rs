@@ -36,6 +36,30 @@ pub(super) struct StoredResult<V, E> {
 // SAFETY: rules 1 and 2 give the outcome and the consumer to one thread at a time; both are `Send`.
 unsafe impl<V: Send, E: Send> Send for StoredResult<V, E> {}
 
+/// The next step of work that has stored its outcome.
+enum AfterCompletion<V, E> {
+    /// Nothing: the outcome is left for the claim.
+    Kept,
+    /// Complete the consumer with the outcome.
+    Deliver(Ready<V, E>),
+    /// Drop the outcome: it is not wanted.
+    Discard(Option<Outcome<V, E>>),
+}
+
+/// A consumer, and the outcome that it is completed with.
+struct Ready<V, E> {
+    consumer: Option<Completion<V, E>>,
+    outcome: Option<Outcome<V, E>>,
+}
+
+impl<V, E> Ready<V, E> {
+    fn deliver(self) {
+        if let (Some(consumer), Some(outcome)) = (self.consumer, self.outcome) {
+            consumer.complete(outcome);
+        }
+    }
+}
+
 impl<V, E> StoredResult<V, E> {
     pub(super) fn new(shared: Arc<Shared>, name: Name) -> Self {
         Self {
@@ -47,37 +71,40 @@ impl<V, E> StoredResult<V, E> {
         }
     }
 
-    /// Stores the outcome of the work. Returns the consumer to deliver to, if one waits, and the outcome if
-    /// it is not left here.
-    fn complete(&self, outcome: Outcome<V, E>) -> (Option<Completion<V, E>>, Option<Outcome<V, E>>) {
+    /// Stores the outcome of the work, and returns what the work must do next.
+    fn complete(&self, outcome: Outcome<V, E>) -> AfterCompletion<V, E> {
         // SAFETY: rule 1: this is the work, and it has not called `complete` yet.
         self.outcome.with_mut(|cell| unsafe { *cell = Some(outcome) });
         match self.rendezvous.complete() {
-            Complete::Leave => (None, None),
+            Complete::Leave => AfterCompletion::Kept,
             Complete::Wake => {
-                // SAFETY: rules 1 and 2: we are told to wake the consumer, so both are ours.
-                let both = unsafe { ((*self.consumer.get()).take(), (*self.outcome.get()).take()) };
+                let ready = self.take_both();
                 // Before the delivery, which runs code of the program: a consumer that wants to leave spins
                 // until this is called.
                 self.rendezvous.left();
-                both
+                AfterCompletion::Deliver(ready)
             }
             // SAFETY: rule 1: the claim was abandoned, or the consumer has left: the outcome is ours.
-            Complete::Free => (None, unsafe { (*self.outcome.get()).take() }),
+            Complete::Free => AfterCompletion::Discard(unsafe { (*self.outcome.get()).take() }),
         }
     }
 
     /// Stores the consumer. Returns it, with the outcome, if there is nothing to wait for.
-    fn consume(&self, consumer: Completion<V, E>) -> Option<(Completion<V, E>, Option<Outcome<V, E>>)> {
+    fn consume(&self, consumer: Completion<V, E>) -> Option<Ready<V, E>> {
         // SAFETY: rule 2: the consumer, of which there is one (rule 3), does not wait yet.
         self.consumer.with_mut(|cell| unsafe { *cell = Some(consumer) });
         match self.rendezvous.wait() {
             Wait::Wait => None,
-            // SAFETY: rules 1 and 2: the work has completed, and did not find the consumer: both are ours.
-            Wait::Done => unsafe {
-                (*self.consumer.get()).take().map(|consumer| (consumer, (*self.outcome.get()).take()))
-            },
+            Wait::Done => Some(self.take_both()),
         }
+    }
+
+    /// Takes the consumer and the outcome. Called by the work that is told to wake the consumer, or by a
+    /// consumer that finds that the work has completed.
+    fn take_both(&self) -> Ready<V, E> {
+        // SAFETY: rules 1 and 2: in both cases the rendezvous has given both to the caller.
+        let (consumer, outcome) = unsafe { ((*self.consumer.get()).take(), (*self.outcome.get()).take()) };
+        Ready { consumer, outcome }
     }
 
     /// Lets the waiting consumer leave. Returns its completion, or `None` if the outcome is being delivered.
@@ -109,8 +136,9 @@ where
         let association = work.take_association();
         let stored = &work.block().ending;
         match stored.complete(outcome) {
-            (Some(consumer), Some(outcome)) => consumer.complete(outcome),
-            (_, outcome) => {
+            AfterCompletion::Kept => {}
+            AfterCompletion::Deliver(ready) => ready.deliver(),
+            AfterCompletion::Discard(outcome) => {
                 if let Some(panic) = outcome.and_then(discard) {
                     stored.shared.panicked(stored.name, panic);
                 }
@@ -165,10 +193,10 @@ impl<V: Send, E: Send> Claim<V, E> {
     pub(super) fn consume(self, consumer: Completion<V, E>) -> Option<WaitingConsumer<V, E>> {
         match self.0.stored().consume(consumer) {
             None => Some(WaitingConsumer(self.0)),
-            Some((consumer, outcome)) => {
+            Some(ready) => {
                 // The block is freed before the consumer is completed.
                 drop(self);
-                consumer.complete(outcome.unwrap_or(Outcome::Stopped));
+                ready.deliver();
                 None
             }
         }
@@ -246,17 +274,16 @@ mod tests {
     fn the_work_is_told_who_wants_its_result() {
         let (result, (early, running)) = (stored(), consumer());
         assert!(result.consume(early).is_none(), "it waits");
-        let (Some(early), Some(outcome)) = result.complete(Outcome::Value(1)) else {
+        let AfterCompletion::Deliver(ready) = result.complete(Outcome::Value(1)) else {
             panic!("not delivered")
         };
         assert!(result.leave().is_none(), "the result is being delivered");
-        early.complete(outcome);
+        ready.deliver();
         assert_eq!(running.outcome(), Outcome::Value(1));
 
         let (result, (late, running)) = (stored(), consumer());
-        assert!(matches!(result.complete(Outcome::Value(2)), (None, None)), "it is kept");
-        let Some((late, Some(outcome))) = result.consume(late) else { panic!("it is there") };
-        late.complete(outcome);
+        assert!(matches!(result.complete(Outcome::Value(2)), AfterCompletion::Kept));
+        result.consume(late).expect("it is there").deliver();
         assert_eq!(running.outcome(), Outcome::Value(2));
     }
 
@@ -266,10 +293,13 @@ mod tests {
         assert!(result.consume(consumer).is_none(), "it waits");
         result.leave().expect("the work has not completed").stopped();
         assert_eq!(running.outcome(), Outcome::Stopped);
-        assert!(matches!(result.complete(Outcome::Value(1)), (None, Some(Outcome::Value(1)))));
+        assert!(matches!(
+            result.complete(Outcome::Value(1)),
+            AfterCompletion::Discard(Some(Outcome::Value(1)))
+        ));
 
         let result = stored();
-        assert!(matches!(result.complete(Outcome::Value(1)), (None, None)), "it is kept");
+        assert!(matches!(result.complete(Outcome::Value(1)), AfterCompletion::Kept));
         assert!(matches!(result.abandon(), Err(Some(Outcome::Value(1)))));
     }
 
@@ -277,6 +307,9 @@ mod tests {
     fn work_whose_result_is_abandoned_is_asked_to_stop_and_keeps_its_result() {
         let result = stored();
         assert!(result.abandon().is_ok());
-        assert!(matches!(result.complete(Outcome::Value(1)), (None, Some(Outcome::Value(1)))));
+        assert!(matches!(
+            result.complete(Outcome::Value(1)),
+            AfterCompletion::Discard(Some(Outcome::Value(1)))
+        ));
     }
 }

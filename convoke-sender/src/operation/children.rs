@@ -109,8 +109,8 @@ impl Children {
     pub fn request_stop(&self, reason: StopReason) {
         let Some(armed) = self.armed() else { return };
         if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
-            // SAFETY: only the first request runs callbacks, so this is the only writer; `finish` waits for
-            // the caller's count.
+            // SAFETY: only the first request runs callbacks, so this is the only writer; `finish` waits
+            // for the count that rule 2 requires of the child that calls this.
             unsafe { *armed.panic.get() = Some(panic) };
         }
     }

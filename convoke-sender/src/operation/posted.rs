@@ -51,8 +51,8 @@ impl<B: Resume> Posted<B> {
     /// 1).
     #[inline]
     pub unsafe fn runnable(this: NonNull<Self>, value: B) -> Runnable {
-        // SAFETY: rule 1: there is no runnable yet, so the value is the caller's. The contract of `queue` is
-        // that of this function.
+        // SAFETY: rule 1: there is no runnable yet, so the value belongs to the owner, which calls this. The
+        // contract of `queue` is that of this function.
         unsafe {
             *this.as_ref().value.get() = Some(value);
             Self::queue(this)
