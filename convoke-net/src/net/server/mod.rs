@@ -96,7 +96,6 @@ pub const DRAIN_GRACE: Duration = Duration::from_secs(10);
 ///     };
 ///     race((serve(listener, greet).into_future(), client)).await
 /// }
-/// # use std::future::IntoFuture;
 /// ```
 ///
 /// [`ACCEPT_PAUSE`]: super::ACCEPT_PAUSE
