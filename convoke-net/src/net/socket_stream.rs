@@ -128,7 +128,7 @@ impl<K: Kind> SocketStream<K> {
     }
 
     /// Reads the available bytes to the end of a vector, into its spare capacity, which need not be
-    /// initialised. If there is none, reserves [`READ_GROWTH`](super::READ_GROWTH) bytes first.
+    /// initialised. If there is none, reserves [`READ_GROWTH`] bytes first.
     ///
     /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
     ///   stopped.
