@@ -26,9 +26,13 @@
 //! | `frame` (in [`raw`]) | the poll frame: what a future knows of the task that polls it |
 //! | `adopted` (in [`raw`]) | operations that a task owns on behalf of a future |
 //! | [`AwaitError`], [`CleanupFailure`], [`FailsAs`] | how the errors of several pieces of work combine |
+//! | `intrusive_list` (in [`raw`]) | a list that is linked through its nodes |
+//! | `scoped_ref` (in [`raw`]) | a thread's reference to a value on its stack |
 //! | `watching` (in [`raw`]) | which task each thread polls, for diagnosis |
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
 //! | [`raw`] | the parts that executors, algorithms and task types are made of |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod adopted;
 pub mod env;
@@ -36,11 +40,13 @@ mod executor;
 mod failure;
 mod frame;
 pub mod frames;
+mod intrusive_list;
 mod never;
 pub mod outcome;
 mod panic;
 mod random;
 mod report_panic;
+mod scoped_ref;
 mod spin_lock;
 mod steps;
 pub mod stop;
@@ -60,6 +66,7 @@ pub use loom as __loom;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
 pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
+pub use frame::{FOREIGN_FUTURES, ForeignFutures};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;
@@ -75,21 +82,27 @@ pub mod raw {
     };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        Call, Header, OnOwnerThread, OwnerId, OwnerThread, RemoteWake, RunQueue, Runnable, Timer, TimerLinks,
-        Timers, Waits, WorkKind, dispatch_contained, post_contained,
+        ArmedTimer, Call, Header, IdleTimer, LocalRunQueue, OnOwnerThread, OwnerId, OwnerThread, RemoteWake,
+        RunQueue, Runnable, Timer, TimerLinks, Timers, Waits, WorkKind, dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
-        OwnerRef, Pause, Polled, StopWatch, WakerMark, outside_a_task,
+        OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, outside_a_task,
     };
+    pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::random::Random;
     pub use crate::report_panic::{contain, report_panic};
+    pub use crate::scoped_ref::ScopedRef;
     pub use crate::spin_lock::{SpinGuard, SpinLock};
     #[cfg(feature = "testing")]
     pub use crate::steps::count as count_steps;
     pub use crate::steps::visit as visit_step;
     pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
     pub use crate::wake::{discard, wake, wake_if_any};
+    pub mod budget {
+        //! The budget of a poll, for futures and for executors of one's own.
+        pub use crate::frame::budget::*;
+    }
     pub mod watching {
         //! Which task each thread polls, for diagnosis.
         pub use crate::watching::*;

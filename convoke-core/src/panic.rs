@@ -64,7 +64,11 @@ impl Panic {
     /// does not use again what `f` left half-done.
     #[inline]
     pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Self> {
-        catch_unwind(AssertUnwindSafe(f)).map_err(Self::from_payload)
+        // Not `map_err`: each use of this function would compile an instance of that, too.
+        match catch_unwind(AssertUnwindSafe(f)) {
+            Ok(value) => Ok(value),
+            Err(payload) => Err(Self::from_payload(payload)),
+        }
     }
 
     /// Drops `value` and returns the panic of its destructor, if it panics.

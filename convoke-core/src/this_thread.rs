@@ -1,11 +1,14 @@
 //! The thread-local state that every poll of a task needs, in one place: one address leads to all of it.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::ptr;
 // Not loom's: this state is diagnostic and orders nothing.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::frame::budget::{OnYieldCell, UNLIMITED};
 use crate::sync::thread_local;
 
 /// The state of this thread that every poll needs.
@@ -14,6 +17,12 @@ pub(crate) struct ThisThread {
     pub(crate) owner: Cell<u32>,
     /// The current frame, or null outside of all tasks.
     pub(crate) current_frame: Cell<*const ()>,
+    /// The awaits that may still complete in the running poll: see `frame/budget.rs`.
+    pub(crate) budget: Cell<u32>,
+    /// The number of pieces of work that run on top of each other: see `executor/on_top.rs`.
+    pub(crate) on_top: Cell<u32>,
+    /// Called when a task yields because its budget is spent.
+    pub(crate) on_yield: OnYieldCell,
     polling: Polling,
 }
 
@@ -21,12 +30,36 @@ thread_local! {
     static THIS_THREAD: ThisThread = ThisThread {
         owner: Cell::new(0),
         current_frame: Cell::new(ptr::null()),
+        budget: Cell::new(UNLIMITED),
+        on_top: Cell::new(0),
+        on_yield: Cell::new(None),
         polling: Polling::new(),
     };
 }
 
 impl ThisThread {
+    /// Calls `f` with the state of this thread.
+    ///
+    /// Only the address comes from [`LocalKey::with`](std::thread::LocalKey::with), by a call that is not generic: with
+    /// a call for each `f`, its code was a tenth of what a small program compiles.
+    #[cfg(not(feature = "loom"))]
     #[inline]
+    pub(crate) fn with<R>(f: impl FnOnce(&Self) -> R) -> R {
+        // SAFETY: the address is that of a thread-local variable of this thread. It has a constant initial value and
+        // no destructor, so it is valid until the thread ends, and `f` returns before that.
+        f(unsafe { &*Self::address() })
+    }
+
+    /// Returns the address of the state of this thread.
+    #[cfg(not(feature = "loom"))]
+    #[inline]
+    fn address() -> *const Self {
+        const { assert!(!core::mem::needs_drop::<ThisThread>(), "a destructor would end its validity early") };
+        THIS_THREAD.with(ptr::from_ref)
+    }
+
+    /// Calls `f` with the state of this thread.
+    #[cfg(feature = "loom")]
     pub(crate) fn with<R>(f: impl FnOnce(&Self) -> R) -> R {
         THIS_THREAD.with(f)
     }

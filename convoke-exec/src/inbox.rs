@@ -1,6 +1,6 @@
-//! The queue of posted work of a run loop and of a strand. Its whole state is one word: a stack of posted
+//! The queue of posted work of a run loop, a strand and a pool. Its whole state is one word: a stack of posted
 //! work, newest first, or one of three marks. Many threads push; one thread at a time, the *taker*, takes.
-//! The taker of a run loop is its thread. The taker of a strand is the thread that has the strand's turn; it
+//! The taker of a run loop is its thread. That of a pool holds a lock. The taker of a strand is the thread that has the strand's turn; it
 //! counts as asleep while the turn is free.
 //!
 //! | word | meaning |
@@ -9,6 +9,9 @@
 //! | a header | the newest posted work |
 //! | `ASLEEP` | empty; the taker sleeps or is about to sleep, and must be woken |
 //! | `CLOSED` | the taker is gone; nothing is taken any more |
+//!
+//! 1. The inbox holds the runnables of the stack, as headers that are linked newest first. `push` gives it
+//!    one; the exchange of the word takes all.
 
 #![allow(unsafe_code)]
 
@@ -56,7 +59,7 @@ impl Inbox {
     /// Pushes a piece of work. Any thread may call it.
     #[inline]
     pub(crate) fn push(&self, runnable: Runnable) -> Pushed {
-        let header = runnable.into_raw();
+        let header = runnable.address().as_ptr();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             if newest == CLOSED {
@@ -64,22 +67,25 @@ impl Inbox {
                 // example that it closed the owner thread. A load and not a fence: ThreadSanitizer does not
                 // understand fences.
                 self.newest.load(Ordering::Acquire);
-                // SAFETY: `header` comes from `into_raw` above and was not published.
-                return Pushed::Closed(unsafe { Runnable::from_raw(header) });
+                return Pushed::Closed(runnable);
             }
             let next = if newest == ASLEEP { ptr::null_mut() } else { newest };
-            // SAFETY: the runnable is ours until the exchange below publishes it.
-            unsafe { Runnable::set_link(header, next) };
+            // SAFETY: the word is null, a mark or the address of a header, and `next` is not a mark: `CLOSED`
+            // was handled above.
+            unsafe { runnable.set_link(next) };
             match self.newest.compare_exchange_weak(
                 newest,
-                header.as_ptr(),
+                header,
                 // Acquire, with the release in `fall_asleep`: if this takes the turn of a strand,
                 // we see what was done in the turn before.
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(ASLEEP) => return Pushed::WakeSleeper,
-                Ok(_) => return Pushed::Queued,
+                Ok(before) => {
+                    // Rule 1: the inbox holds it from here on.
+                    let _ = runnable.into_raw();
+                    return if before == ASLEEP { Pushed::WakeSleeper } else { Pushed::Queued };
+                }
                 Err(now) => newest = now,
             }
         }
@@ -88,16 +94,21 @@ impl Inbox {
     /// Takes all work, oldest first. Only the taker may call it. If there is none, a taker that is marked as
     /// asleep stays marked: it may call this from inside its sleep, or while its loop dozes.
     pub(crate) fn take(&self) -> RunQueue {
-        if is_no_work(self.newest.load(Ordering::Relaxed)) {
+        if self.is_empty_now() {
             return RunQueue::new();
         }
-        let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
+        // If another taker comes in between, which only misuse of `raw::Turns` can cause, it costs no more
+        // than a mark.
+        self.exchange(ptr::null_mut(), Ordering::Acquire)
+    }
+
+    /// Replaces the word by a mark or null, and returns the work that was there.
+    fn exchange(&self, mark: *mut Header, ordering: Ordering) -> RunQueue {
+        let newest = self.newest.swap(mark, ordering);
         if is_no_work(newest) {
-            // Another taker came in between, which only misuse of `raw::Turns` can cause. It costs no
-            // more than a mark.
             return RunQueue::new();
         }
-        // SAFETY: each header of the chain was published by `push`, which gave up the runnable.
+        // SAFETY: rule 1: the inbox held each header of the stack, and the swap has removed all of them.
         unsafe { RunQueue::from_newest_first(newest) }
     }
 
@@ -121,6 +132,12 @@ impl Inbox {
         self.newest.load(Ordering::Acquire) == ASLEEP
     }
 
+    /// Returns true if it holds no work at this moment. Relaxed: orders nothing.
+    #[inline]
+    pub(crate) fn is_empty_now(&self) -> bool {
+        is_no_work(self.newest.load(Ordering::Relaxed))
+    }
+
     /// Returns true if it holds no work.
     pub(crate) fn is_empty(&self) -> bool {
         is_no_work(self.newest.load(Ordering::Acquire))
@@ -134,11 +151,6 @@ impl Inbox {
 
     /// Closes it for good and takes what is in it.
     pub(crate) fn close(&self) -> RunQueue {
-        let newest = self.newest.swap(CLOSED, Ordering::AcqRel);
-        if is_no_work(newest) {
-            return RunQueue::new();
-        }
-        // SAFETY: each header of the chain was published by `push`, which gave up the runnable.
-        unsafe { RunQueue::from_newest_first(newest) }
+        self.exchange(CLOSED, Ordering::AcqRel)
     }
 }

@@ -16,6 +16,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod inbox;
 pub mod limited;
 pub mod pool;
@@ -42,7 +44,7 @@ pub mod raw {
     pub use crate::pool::priorities::{Priorities, Signals};
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::run_loop::{LOOK_EACH, Moment, Sleeper, look_next};
+    pub use crate::run_loop::{CALLS_PER_CHECK, LOOK_EACH, Moment, Sleeper, count_call};
     #[doc(hidden)]
     pub use crate::run_loop::{Runner, Shared};
     #[doc(hidden)]

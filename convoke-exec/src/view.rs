@@ -45,9 +45,9 @@ pub(crate) trait ViewQueue: Send + Sync + Sized + 'static {
 }
 
 /// A view of the executor `X` with the queue `Q`. Clones are the same view.
-pub(crate) struct View<X: Executor, Q: ViewQueue>(Arc<State<X, Q>>);
+pub(crate) struct View<X: Executor, Q: ViewQueue>(Arc<ViewState<X, Q>>);
 
-struct State<X: Executor, Q: ViewQueue> {
+struct ViewState<X: Executor, Q: ViewQueue> {
     queue: Q,
     jobs: Q::Jobs<X>,
     inner: X,
@@ -64,21 +64,21 @@ struct State<X: Executor, Q: ViewQueue> {
 pub(crate) struct Job<X: Executor, Q: ViewQueue> {
     // The first field, so that a pointer to the header is a pointer to the job.
     header: UnsafeCell<Header>,
-    state: UnsafeCell<*const State<X, Q>>,
+    state: UnsafeCell<*const ViewState<X, Q>>,
     turn: UnsafeCell<MaybeUninit<Q::Turn>>,
 }
 
 // SAFETY: the cells of a job are not used by two threads at once: rules 1 to 3. A turn is `Send`, and so are
 // the other fields of the state, which are `Sync` too.
-unsafe impl<X: Executor, Q: ViewQueue> Sync for State<X, Q> {}
+unsafe impl<X: Executor, Q: ViewQueue> Sync for ViewState<X, Q> {}
 // SAFETY: queue, turns and inner executor are `Send`. The pointers in jobs are counts of an `Arc` of this
 // very type, which is `Sync`.
-unsafe impl<X: Executor, Q: ViewQueue> Send for State<X, Q> {}
+unsafe impl<X: Executor, Q: ViewQueue> Send for ViewState<X, Q> {}
 
 impl<X: Executor, Q: ViewQueue> View<X, Q> {
     /// Creates a view. `jobs` has a job for the index of each turn of the queue.
     pub(crate) fn new(inner: X, queue: Q, jobs: Q::Jobs<X>, on_panic: fn(Panic)) -> Self {
-        let state = Arc::into_raw(Arc::new(State { queue, jobs, inner, on_panic }));
+        let state = Arc::into_raw(Arc::new(ViewState { queue, jobs, inner, on_panic }));
         // SAFETY: `state` was returned by `into_raw` just now, and its count is taken back once. Rule 3: only
         // this thread knows of the jobs.
         unsafe {
@@ -143,7 +143,7 @@ impl<X: Executor, Q: ViewQueue> View<X, Q> {
     }
 }
 
-impl<X: Executor, Q: ViewQueue> State<X, Q> {
+impl<X: Executor, Q: ViewQueue> ViewState<X, Q> {
     fn address(&self) -> usize {
         ptr::from_ref(self).addr()
     }

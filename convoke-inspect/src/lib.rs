@@ -11,8 +11,12 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "diagnosis")]
 pub mod diagnosis;
 pub mod tree;
 
+#[cfg(feature = "diagnosis")]
 pub use diagnosis::diagnose;
 pub use tree::tree;

@@ -2,7 +2,6 @@
 //! buffer is one. Between two attempts the caller waits with a ticket, which owns nothing, so it can be
 //! dropped at any time and nothing is lost.
 
-use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;
@@ -12,25 +11,10 @@ use std::io;
 use std::sync::Arc;
 
 use convoke_core::Panic;
-use convoke_core::raw::{Frame, StopWatch};
-use convoke_exec::raw::look_next;
+use convoke_core::raw::{Frame, StopWatch, budget};
+use convoke_exec::raw::count_call;
 
 use crate::driver::{Interest, Source, Ticket};
-
-/// The number of calls in a row, on one thread, that may succeed without waiting. The next call yields, and
-/// polls the driver, so that other tasks run, even those whose readiness is only found by polling. A busy
-/// peer cannot monopolise a thread, and a stop takes effect.
-pub const CALLS_IN_A_ROW: u32 = 64;
-
-thread_local! {
-    static CALLS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Resets the thread's count of calls in a row. For drivers whose runs must not depend on what the thread did
-/// before.
-pub fn count_calls_anew() {
-    CALLS.set(0);
-}
 
 /// The state of a wait for one direction of a source, from poll to poll. It lies in the future, or beside the
 /// source for traits with `poll_…` methods. There are many of them, so everything but the stop watch is
@@ -44,10 +28,8 @@ pub struct Waiting {
 
 /// Flag: it waits to write. Otherwise it waits to read.
 const WRITES: u64 = 1;
-/// Flag: it has yielded, and may go on now.
-const YIELDED: u64 = 2;
 /// The shift of the ticket's number, which fills the other bits.
-const TICKET_SHIFT: u32 = 2;
+const TICKET_SHIFT: u32 = 1;
 
 impl Waiting {
     #[inline]
@@ -71,7 +53,7 @@ impl Waiting {
 
     #[inline]
     const fn set_ticket(&mut self, ticket: Ticket) {
-        self.word = ticket.number() << TICKET_SHIFT | self.word & (WRITES | YIELDED);
+        self.word = ticket.number() << TICKET_SHIFT | self.word & WRITES;
     }
 
     /// Polls `act` until it returns something other than `WouldBlock`.
@@ -101,21 +83,19 @@ impl Waiting {
             self.release(source);
             return Poll::Pending;
         }
-        if self.ticket() == Ticket::NONE {
-            if !self.may_proceed(cx) {
-                return Poll::Pending;
-            }
-            // A server that has just sent a reply waits for the next request.
-            if asks_first && let Some(ticket) = source.watch_untried(self.interest(), cx.waker()) {
-                return self.start_waiting(ticket, location, cx);
-            }
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
+        // A server that has just sent a reply waits for the next request.
+        if self.ticket() == Ticket::NONE
+            && asks_first
+            && let Some(ticket) = source.watch_untried(self.interest(), cx.waker())
+        {
+            return self.start_waiting(ticket, location, cx);
         }
         match act(source) {
             // The source was ready, so this watcher was woken or is about to be: the ticket is void.
-            Ok(done) => {
-                self.set_ticket(Ticket::NONE);
-                Poll::Ready(Ok(done))
-            }
+            Ok(done) => self.complete(Ok(done)),
             Err(error) => self.retry_or_wait(error, source, location, cx, act),
         }
     }
@@ -123,8 +103,8 @@ impl Waiting {
     /// Handles a failed attempt: retries or waits. Out of line, so that the successful path needs no stack
     /// space for it.
     ///
-    /// A source may keep alternating between "would block" and "ready". After `CALLS_IN_A_ROW` rounds the
-    /// task yields, so that others run and a stop takes effect.
+    /// A source may keep alternating between "would block" and "ready". Each round takes from the budget of the
+    /// task, so that others run and a stop takes effect.
     #[inline(never)]
     fn retry_or_wait<T>(
         &mut self,
@@ -134,7 +114,6 @@ impl Waiting {
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        let mut calls = 0;
         loop {
             match error.kind() {
                 io::ErrorKind::WouldBlock => {
@@ -145,12 +124,10 @@ impl Waiting {
                 io::ErrorKind::Interrupted => {}
                 _ => return self.complete(Err(error)),
             }
-            if calls == CALLS_IN_A_ROW {
-                cx.waker().wake_by_ref();
-                look_next();
+            budget::spend();
+            if !budget::may_proceed(cx) {
                 return Poll::Pending;
             }
-            calls += 1;
             match act(source) {
                 Err(again) => error = again,
                 done => return self.complete(done),
@@ -158,8 +135,11 @@ impl Waiting {
         }
     }
 
+    #[inline]
     fn complete<T>(&mut self, result: io::Result<T>) -> Poll<io::Result<T>> {
         self.set_ticket(Ticket::NONE);
+        budget::spend();
+        count_call();
         Poll::Ready(result)
     }
 
@@ -172,8 +152,6 @@ impl Waiting {
         cx: &Context<'_>,
     ) -> Poll<T> {
         self.set_ticket(ticket);
-        // `with` is inlined; `Cell::set` of the key is a call.
-        CALLS.with(|calls| calls.set(0));
         Frame::current(|frame| {
             if let Some(frame) = frame {
                 frame.waits_at(location);
@@ -181,34 +159,6 @@ impl Waiting {
             }
         });
         Poll::Pending
-    }
-
-    /// Returns true if the call may go on now. Otherwise it has arranged to be polled again after others have
-    /// run.
-    #[inline]
-    fn may_proceed(&mut self, cx: &Context<'_>) -> bool {
-        let calls = CALLS.with(|calls| {
-            calls.set(calls.get() + 1);
-            calls.get()
-        });
-        if calls <= CALLS_IN_A_ROW {
-            self.word &= !YIELDED;
-            return true;
-        }
-        self.yield_once(cx)
-    }
-
-    #[cold]
-    fn yield_once(&mut self, cx: &Context<'_>) -> bool {
-        CALLS.set(0);
-        self.word ^= YIELDED;
-        let yields = self.word & YIELDED != 0;
-        if yields {
-            cx.waker().wake_by_ref();
-            // Others may be ready without being queued yet.
-            look_next();
-        }
-        !yields
     }
 
     /// Stops waiting.

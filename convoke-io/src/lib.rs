@@ -16,6 +16,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[doc(hidden)]
 pub mod attempting;
 pub mod context;
@@ -25,5 +27,4 @@ mod sender;
 pub mod signal_hub;
 pub mod transfer;
 
-pub use attempting::{CALLS_IN_A_ROW, count_calls_anew};
-pub use context::{IO, IoContext, IoExecutor, Work, current_driver};
+pub use context::{CONTEXTS, Contexts, IO, IoContext, IoExecutor, Work, current_driver};

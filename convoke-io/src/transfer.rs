@@ -18,7 +18,7 @@ use convoke_core::raw::{
 };
 use convoke_core::{Never, Outcome, Panic, StopReason};
 
-use crate::driver::{Address, IoOperation, ReadBuffer, Request, Source, WriteBuffer};
+use crate::driver::{Address, IoOperation, Request, RequestMut, Source};
 
 /// A read or a write that owns its buffer. Await it, or use it as a sender.
 ///
@@ -54,12 +54,9 @@ pub struct Transfer<B, D> {
 
 /// The direction of a transfer.
 pub trait Direction<B>: 'static {
-    /// Creates the request for this buffer.
-    ///
-    /// # Safety
-    /// The buffer does not move, and nothing else accesses it, until the request is dropped.
+    /// Borrows the buffer for a request.
     #[doc(hidden)]
-    unsafe fn request(buffer: &mut B) -> Request;
+    fn request(buffer: &mut B) -> RequestMut<'_>;
 }
 
 /// A read into the buffer.
@@ -75,24 +72,20 @@ pub enum Outward {}
 pub enum Toward {}
 
 impl Direction<Address> for Toward {
-    unsafe fn request(address: &mut Address) -> Request {
-        Request::Connect(Box::new(address.clone()))
+    fn request(address: &mut Address) -> RequestMut<'_> {
+        RequestMut::Connect(address)
     }
 }
 
 impl<B: AsMut<[u8]>> Direction<B> for Inward {
-    unsafe fn request(buffer: &mut B) -> Request {
-        // SAFETY: the caller promises that the buffer does not move and is not accessed until the request is
-        // dropped.
-        Request::Read(unsafe { ReadBuffer::new(buffer.as_mut()) })
+    fn request(buffer: &mut B) -> RequestMut<'_> {
+        RequestMut::Read(buffer.as_mut())
     }
 }
 
 impl<B: AsRef<[u8]>> Direction<B> for Outward {
-    unsafe fn request(buffer: &mut B) -> Request {
-        // SAFETY: the caller promises that the buffer does not move and is not accessed until the request is
-        // dropped.
-        Request::Write(unsafe { WriteBuffer::new((*buffer).as_ref()) })
+    fn request(buffer: &mut B) -> RequestMut<'_> {
+        RequestMut::Write((*buffer).as_ref())
     }
 }
 
@@ -279,7 +272,7 @@ where
         // registered with.
         unsafe {
             // `as_ref` and `as_mut` of the buffer may be code of the program.
-            let request = match Panic::catch(|| D::request(buffer)) {
+            let request = match Panic::catch(|| Request::of(D::request(buffer))) {
                 Ok(request) => request,
                 Err(panic) => return Begun::Refused(Some(panic)),
             };

@@ -4,6 +4,8 @@
 //! `expand` parses the function (`function`) and the options (`options`), and generates a plain `fn` that
 //! calls a builder in `convoke::runtime`. An error becomes a `compile_error!` at the token that caused it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod function;
 mod options;
 
@@ -13,12 +15,17 @@ use function::Function;
 use options::Options;
 
 /// Makes an `async fn main` the entry point of the program. It runs on a
-/// [`Runtime`](../convoke/runtime/struct.Runtime.html). SIGINT and SIGTERM stop it, and its clean-up runs.
+/// [`Runtime`](../convoke/runtime/struct.Runtime.html), and reaches it with
+/// [`runtime::current`](../convoke/runtime/fn.current.html). SIGINT and SIGTERM stop it, and its clean-up runs.
+/// [`Main`](../convoke/runtime/struct.Main.html) is the same without the attribute, also with options that are
+/// not numbers.
 ///
 /// | option | meaning |
 /// | --- | --- |
 /// | `contexts = 2` | the number of I/O contexts, each with a thread; default: the number of cores |
-/// | `pool = 4` | the number of threads of the pool; default: the number of cores |
+/// | `pool_threads = 4` | the number of threads of the pool; default: the number of cores |
+/// | `blocking_threads = 64` | the maximum number of threads for blocking work; default: 512 |
+/// | `spin_micros = 0` | how long a context polls for events before it sleeps; default: 50 |
 /// | `grace_seconds = 10` | the time for clean-up after a signal, before the process is ended; default: 30 |
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {

@@ -5,7 +5,13 @@ use proc_macro::{TokenStream, TokenTree};
 use crate::{Attribute, Problem};
 
 /// The options of `#[convoke::main]`, and whether each takes a number.
-const MAIN_OPTIONS: &[(&str, bool)] = &[("contexts", true), ("pool", true), ("grace_seconds", true)];
+const MAIN_OPTIONS: &[(&str, bool)] = &[
+    ("contexts", true),
+    ("pool_threads", true),
+    ("blocking_threads", true),
+    ("spin_micros", true),
+    ("grace_seconds", true),
+];
 /// The options of `#[convoke::test]`, and whether each takes a number.
 const TEST_OPTIONS: &[(&str, bool)] =
     &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];

@@ -13,6 +13,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod net;
 pub mod signal;
 pub mod stream;

@@ -52,19 +52,8 @@ pub(crate) fn of_unix(address: &std::os::unix::net::SocketAddr) -> Address {
 
 /// Converts the sender of a datagram. The kernel does not report a sender without a name.
 #[cfg(unix)]
-pub(crate) fn of_sender(address: Option<rustix::net::SocketAddrAny>) -> Address {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-    use std::path::Path;
-
-    let sender = address.and_then(|address| rustix::net::SocketAddrUnix::try_from(address).ok());
-    let Some(sender) = sender else { return Address::Unnamed };
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let name = sender.abstract_name();
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let name = None;
-    let path = sender.path();
-    of_unix_parts(path.as_deref().map(|path| Path::new(OsStr::from_bytes(path.to_bytes()))), name)
+pub(crate) fn of_sender(address: &SockAddr) -> io::Result<Address> {
+    if address.is_unix() { of_any(address) } else { Ok(Address::Unnamed) }
 }
 
 #[cfg(unix)]

@@ -1,6 +1,8 @@
 //! System calls on sockets of any kind. They know nothing of readiness and return the result of the kernel.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+#[cfg(windows)]
+use std::io::Write;
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::net::Shutdown;
 
 use convoke_io::driver::{Address, StandardSocket, unsupported};
@@ -8,10 +10,15 @@ use socket2::SockRef;
 
 use crate::addresses;
 use crate::socket::{Socket, handle};
+#[cfg(unix)]
+use crate::system_calls;
 
 /// The number of buffers that every system accepts in one call. Of more buffers it may take only the first
 /// ones, and a short transfer says nothing about the socket then.
 pub(crate) const BUFFERS_TAKEN: usize = 16;
+
+/// The largest number of buffers in one call. With more, `sendmsg` of Linux, the BSDs and Apple fails.
+const MOST_BUFFERS: usize = 1024;
 
 /// Returns a reference for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
@@ -25,6 +32,8 @@ pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
         StandardSocket::UnixStream(socket) => SockRef::from(socket),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(socket) => SockRef::from(socket),
+        #[cfg(unix)]
+        StandardSocket::Descriptor(descriptor) => SockRef::from(descriptor),
         _ => unreachable!("`is_known` was checked when the socket was adopted"),
     }
 }
@@ -34,9 +43,10 @@ pub(crate) fn is_known(socket: &StandardSocket) -> bool {
     match socket {
         StandardSocket::TcpListener(_) | StandardSocket::TcpStream(_) | StandardSocket::UdpSocket(_) => true,
         #[cfg(unix)]
-        StandardSocket::UnixListener(_) | StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
-            true
-        }
+        StandardSocket::UnixListener(_)
+        | StandardSocket::UnixStream(_)
+        | StandardSocket::UnixDatagram(_)
+        | StandardSocket::Descriptor(_) => true,
         _ => false,
     }
 }
@@ -67,8 +77,7 @@ pub(crate) fn is_listener(socket: &StandardSocket) -> bool {
 #[cfg(unix)]
 #[inline]
 pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
-    let (read, _) = rustix::net::recv(socket.handle(), buffer, rustix::net::RecvFlags::empty())?;
-    Ok(read)
+    system_calls::receive(socket.handle(), buffer, 0)
 }
 
 #[cfg(windows)]
@@ -98,8 +107,7 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
         StandardSocket::UdpSocket(socket) => socket.peek(buffer),
         #[cfg(unix)]
         StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
-            let reading = rustix::net::RecvFlags::PEEK;
-            Ok(rustix::net::recv(handle(socket), buffer, reading).map(|(_, length)| length)?)
+            system_calls::receive(handle(socket), buffer, system_calls::PEEK)
         }
         _ => Err(unsupported("bytes to peek at in this source")),
     }
@@ -110,14 +118,8 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
 #[cfg(unix)]
 #[inline]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(socket.handle(), buffer, WITHOUT_SIGNAL)?)
+    system_calls::send(socket.handle(), buffer)
 }
-
-#[cfg(all(unix, not(target_vendor = "apple")))]
-const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
-/// Apple systems: the standard library sets SO_NOSIGPIPE on its sockets.
-#[cfg(all(unix, target_vendor = "apple"))]
-const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 
 #[cfg(windows)]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
@@ -128,17 +130,30 @@ pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
     }
 }
 
+/// Writes from several buffers. The standard library's `write_vectored` is `writev`, which has no flags and
+/// raises SIGPIPE.
 pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-    match socket {
-        StandardSocket::TcpStream(stream) => (&*stream).write_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixStream(stream) => (&*stream).write_vectored(buffers),
-        StandardSocket::UdpSocket(_) => reference(socket).send_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixDatagram(_) => reference(socket).send_vectored(buffers),
-        _ => Err(unsupported("way to write to this source")),
+    if is_listener(socket) {
+        return Err(unsupported("way to write to this source"));
     }
+    let buffers = if is_stream(socket) { first_buffers(buffers) } else { buffers };
+    reference(socket).send_vectored_with_flags(buffers, NO_SIGNAL)
 }
+
+/// Returns as many buffers as one call takes. A stream may write the others later, a datagram is whole.
+fn first_buffers<'a, 'b>(buffers: &'a [IoSlice<'b>]) -> &'a [IoSlice<'b>] {
+    let first = buffers.iter().position(|buffer| !buffer.is_empty()).unwrap_or(0);
+    let buffers = &buffers[first..];
+    &buffers[..buffers.len().min(MOST_BUFFERS)]
+}
+
+/// The flags of calls that write: a peer that is gone raises no SIGPIPE.
+#[cfg(all(unix, not(target_vendor = "apple")))]
+const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+/// Apple systems have no such flag, and `socket2` and the standard library set SO_NOSIGPIPE on their sockets.
+/// Windows has no such signal.
+#[cfg(any(windows, target_vendor = "apple"))]
+const NO_SIGNAL: i32 = 0;
 
 pub(crate) fn accept(socket: &StandardSocket) -> io::Result<(StandardSocket, Address)> {
     match socket {
@@ -177,9 +192,8 @@ pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Resul
         }
         #[cfg(unix)]
         StandardSocket::UnixDatagram(_) => {
-            let peeking = rustix::net::RecvFlags::PEEK;
-            let (length, _, from) = rustix::net::recvfrom(handle(socket), buffer, peeking)?;
-            Ok((length, addresses::of_sender(from)))
+            let (length, from) = system_calls::peek_from(&reference(socket), buffer)?;
+            Ok((length, addresses::of_sender(&from)?))
         }
         _ => Err(unsupported("datagrams to peek at in this source")),
     }
@@ -191,7 +205,7 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
             let (name, reference) = (addresses::to_any(to)?, reference(socket));
-            let send = || reference.send_to(buffer, &name);
+            let send = || reference.send_to_with_flags(buffer, &name, NO_SIGNAL);
             match send() {
                 // Tried once more: there may be space by now.
                 Err(error) if is_full(&error) && is_never_reported(socket, to) => {
@@ -219,13 +233,8 @@ fn is_full(error: &io::Error) -> bool {
 #[cfg(unix)]
 #[cold]
 fn is_never_reported(socket: &StandardSocket, to: &Address) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-    let handle = handle(socket);
-    let writable =
-        poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     let peer = reference(socket).peer_addr().and_then(|peer| addresses::of_any(&peer));
-    writable == Ok(1) && !peer.is_ok_and(|peer| peer == *to)
+    system_calls::is_writable(handle(socket)) && !peer.is_ok_and(|peer| peer == *to)
 }
 
 #[cfg(unix)]
@@ -257,10 +266,7 @@ pub(crate) fn start_connect(socket: &StandardSocket, to: &Address) -> io::Result
 }
 
 #[cfg(unix)]
-fn is_in_progress(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
-}
+use system_calls::is_in_progress;
 
 #[cfg(windows)]
 fn is_in_progress(error: &io::Error) -> bool {
@@ -295,6 +301,8 @@ pub(crate) fn duplicate(socket: &StandardSocket) -> io::Result<StandardSocket> {
         StandardSocket::UnixStream(socket) => socket.try_clone().map(StandardSocket::UnixStream),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(socket) => socket.try_clone().map(StandardSocket::UnixDatagram),
+        #[cfg(unix)]
+        StandardSocket::Descriptor(descriptor) => descriptor.try_clone().map(StandardSocket::Descriptor),
         _ => Err(unsupported("handles of this socket")),
     }
 }

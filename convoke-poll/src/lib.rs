@@ -24,14 +24,18 @@
 //! | `count` | the number of waiters, and the wake-up when it reaches zero |
 //! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
 //! | `socket` | a socket with its cached descriptor |
-//! | `sockets`, `addresses`, `options`, `calls` | how sockets are created, named, configured and used |
+//! | `system_calls` | the system calls that no other crate makes as they are needed here |
+//! | `sockets`, `addresses`, `options`, `calls`, `credentials` | how sockets are created, named, configured and used, and which process is at their other end |
 //!
 //! Programs use the facade crate `convoke`, which chooses a driver.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod addresses;
 mod calls;
 #[doc(hidden)]
 pub mod count;
+mod credentials;
 mod driver;
 mod options;
 mod poller;
@@ -41,6 +45,8 @@ pub mod readiness;
 pub mod registry;
 mod socket;
 mod sockets;
+#[cfg(unix)]
+mod system_calls;
 #[doc(hidden)]
 pub mod wake_flag;
 

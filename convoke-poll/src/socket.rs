@@ -55,7 +55,7 @@ impl Deref for Socket {
     }
 }
 
-/// The socket, for the kernel.
+/// Returns the descriptor of a socket, for the kernel.
 #[cfg(unix)]
 pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
     use std::os::fd::AsFd;
@@ -66,11 +66,12 @@ pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
         StandardSocket::UnixListener(socket) => socket.as_fd(),
         StandardSocket::UnixStream(socket) => socket.as_fd(),
         StandardSocket::UnixDatagram(socket) => socket.as_fd(),
-        _ => unreachable!("what is adopted is of a kind that is known"),
+        StandardSocket::Descriptor(descriptor) => descriptor.as_fd(),
+        _ => unreachable!("`is_known` was checked when the socket was adopted"),
     }
 }
 
-/// The socket, for the kernel.
+/// Returns the handle of a socket, for the kernel.
 #[cfg(windows)]
 pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
     use std::os::windows::io::AsSocket;
@@ -78,6 +79,6 @@ pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
         StandardSocket::TcpListener(socket) => socket.as_socket(),
         StandardSocket::TcpStream(socket) => socket.as_socket(),
         StandardSocket::UdpSocket(socket) => socket.as_socket(),
-        _ => unreachable!("what is adopted is of a kind that is known"),
+        _ => unreachable!("`is_known` was checked when the socket was adopted"),
     }
 }

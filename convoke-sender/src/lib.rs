@@ -21,6 +21,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports this one as `convoke::sender`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod algorithm;
 mod awaiting;
 mod completes;
@@ -43,11 +45,14 @@ pub use counting_scope::{CountingScope, ScopeHandle};
 pub use receiver::{Receiver, ReceiverOf};
 pub use sender::{OutcomeOf, SameError, Sender};
 pub use sleep::SleepOperation;
-pub use stop_at::{AskToStop, StopAt, deadline_after, deadline_at};
+pub use stop_at::{AskToStop, Deadline, StopAt, deadline_after, deadline_at};
 pub use sync_wait::{sync_wait, sync_wait_with};
 
 pub mod raw {
     //! Building blocks for authors of algorithms: parts of operations with and without children.
 
-    pub use crate::operation::{Action, Children, Enclosing, EnvAbove, Handshake, Leaf};
+    pub use crate::operation::{
+        Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Listening,
+        Pending, Posted, Posts, Resume, Serial, SerialTurn, Starting, Steps, Until, WorkReceiver,
+    };
 }

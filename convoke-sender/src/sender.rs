@@ -4,21 +4,20 @@
 #![allow(unsafe_code)]
 
 use crate::algorithm::{
-    affine_on::AffineOn,
+    affine_on::{AffineOn, AffineTo},
     boxed::AnySender,
     bulk::Bulk,
-    continues_on::ContinuesOn,
+    continues_on::{ContinuesOn, To},
     dematerialize::{Dematerialize, ValueAsOutcome},
-    finally::Finally,
-    fork_join::Branches,
-    fork_join::ForkJoin,
+    finally::{CleanUp, Finally},
+    fork_join::{Branches, Fork, ForkJoin},
     into_result::{ErrorAsValue, IntoResult},
-    let_error::LetError,
-    let_stopped::LetStopped,
-    let_value::LetValue,
+    let_error::{LetError, OnError},
+    let_stopped::{LetStopped, OnStopped},
+    let_value::{LetValue, OnValue},
     map_error::{MapError, MapFailure},
     materialize::{Materialize, OutcomeAsValue},
-    on::On,
+    on::{Back, On},
     split::Split,
     starts_on::StartsOn,
     stop_when::StopWhen,
@@ -26,11 +25,11 @@ use crate::algorithm::{
     stopped_as_option::{StopAsNone, StoppedAsOption},
     then::{MapValue, Then},
     transpose::{ResultToDoors, Transpose},
-    unstoppable::Unstoppable,
+    unstoppable::{Shielded, Unstoppable},
     upon_error::{ErrorToValue, UponError},
     upon_stopped::{StopToValue, UponStopped},
-    with_env::WithEnv,
-    write_env::WriteEnv,
+    with_env::{ComputedChanges, WithEnv},
+    write_env::{GivenChanges, WriteEnv},
 };
 use crate::{Awaited, Completes, Receiver};
 use convoke_core::env::Changes;
@@ -134,7 +133,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetValue<Self, F> {
-        LetValue::new(self, f)
+        LetValue::new(self, OnValue(f))
     }
 
     /// Continues with another sender made from the error. See
@@ -143,7 +142,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetError<Self, F> {
-        LetError::new(self, f)
+        LetError::new(self, OnError(f))
     }
 
     /// Continues with another sender if the work was stopped. See
@@ -152,7 +151,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetStopped<Self, F> {
-        LetStopped::new(self, f)
+        LetStopped::new(self, OnStopped(f))
     }
 
     /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
@@ -218,7 +217,7 @@ pub unsafe trait Sender: Sized + Send {
         Self::Value: Send,
         Self::Error: Send,
     {
-        ContinuesOn::new(self, executor.clone())
+        ContinuesOn::new(self, To(executor.clone()))
     }
 
     /// Runs the work on an executor and returns to the current one. See
@@ -228,7 +227,7 @@ pub unsafe trait Sender: Sized + Send {
         Self::Value: Send,
         Self::Error: Send,
     {
-        On::new(executor, self)
+        On::new(self.starts_on(executor), Back)
     }
 
     /// Completes on an executor, and hops only if it must. See
@@ -238,23 +237,23 @@ pub unsafe trait Sender: Sized + Send {
         Self::Value: Send,
         Self::Error: Send,
     {
-        AffineOn::new(self, executor.clone())
+        AffineOn::new(self, AffineTo(executor.clone()))
     }
 
     /// Runs the work in an environment that a function computes. See
     /// [`algorithm::with_env`](crate::algorithm::with_env).
     fn with_env<F: FnOnce(&Env) -> Changes + Send>(self, f: F) -> WithEnv<Self, F> {
-        WithEnv::new(self, f)
+        WithEnv::new(ComputedChanges { sender: self, f })
     }
 
     /// Runs the work in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
     fn write_env(self, changes: Changes) -> WriteEnv<Self> {
-        WriteEnv::new(self, changes)
+        WriteEnv::new(GivenChanges { sender: self, changes })
     }
 
     /// Shields the work from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
     fn unstoppable(self) -> Unstoppable<Self> {
-        Unstoppable::new(self)
+        Unstoppable::new(Shielded(self))
     }
 
     /// Runs a clean-up after the work, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
@@ -264,7 +263,7 @@ pub unsafe trait Sender: Sized + Send {
         Self::Value: Send,
         Self::Error: Send,
     {
-        Finally::new(self, clean_up)
+        Finally::new(self, CleanUp(clean_up))
     }
 
     /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
@@ -298,7 +297,7 @@ pub unsafe trait Sender: Sized + Send {
     where
         F: Branches<Self::Value, Self::Error>,
     {
-        ForkJoin::new(self, branches)
+        ForkJoin::new(self, Fork(branches))
     }
 
     /// Calls a function with every index below `count` and the value, in parallel if the executor can. See

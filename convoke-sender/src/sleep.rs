@@ -13,8 +13,8 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Operation;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers, WorkKind};
-use convoke_core::raw::{dispatch_contained, post_contained};
+use convoke_core::raw::{ArmedTimer, Call, Header, IdleTimer, OnStop, RawCallback, Runnable, Timer, Timers};
+use convoke_core::raw::{WorkKind, dispatch_contained, post_contained};
 use convoke_core::{Env, Never, Outcome, Panic, StopReason};
 
 use convoke_exec::raw::When;
@@ -125,7 +125,7 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
             }
             if let Some(at) = at {
                 parts.timers = Some(without_lifetime(timers));
-                timers.arm(Self::timer(this), at);
+                timers.arm(IdleTimer::new(Self::timer(this)), at);
             }
             Self::enter_race(this, STARTED);
         }
@@ -191,7 +191,7 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
             if let Some(timers) = (*parts).timers
                 && race & (DUE | ENDED) == 0
             {
-                timers.as_ref().disarm(Self::timer(this));
+                timers.as_ref().disarm(ArmedTimer::new(Self::timer(this)));
             }
             (*parts).callback = None;
             let Some(receiver) = &(*parts).receiver else { return };

@@ -1,13 +1,11 @@
 //! `deadline_after(duration, sender)` and `deadline_at(instant, sender)`: work with a deadline.
 
-#![allow(unsafe_code)]
-
 use std::time::{Duration, Instant};
 
-use crate::algorithm::scoped::{Scoped, ScopedOperation};
+use crate::Sender;
+use crate::algorithm::scoped::{InScope, Scoped};
 use crate::algorithm::stop_when::StopWhen;
 use crate::algorithm::transform::{Transform, Transformed};
-use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::{Env, Outcome, StopReason, StopSource};
 
@@ -37,7 +35,7 @@ pub fn deadline_after<S>(duration: Duration, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
-    StopAt { sender, when: When::After(duration) }
+    InScope::new(Deadline { sender, when: When::After(duration) })
 }
 
 /// Makes a sender whose work is asked to stop, with [`StopReason::Deadline`], at `instant`. The work sees the
@@ -66,18 +64,20 @@ pub fn deadline_at<S>(instant: Instant, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
-    StopAt { sender, when: When::At(instant) }
+    InScope::new(Deadline { sender, when: When::At(instant) })
 }
 
 /// The sender of [`deadline_at()`] and [`deadline_after()`].
+pub type StopAt<S> = InScope<Deadline<S>>;
+
+/// The scope of a deadline: the sender, and the time when it is asked to stop.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct StopAt<S> {
+pub struct Deadline<S> {
     sender: S,
     when: When,
 }
 
-impl<S> Scoped for StopAt<S>
+impl<S> Scoped for Deadline<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
@@ -100,25 +100,6 @@ where
         (self.sender.stop_when(Transformed::new(timeout, AskToStop { source })), changes)
     }
 }
-
-// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
-// done afterwards. Rule 3: `COMPLETES` is that of the work.
-#[diagnostic::do_not_recommend]
-unsafe impl<S> Sender for StopAt<S>
-where
-    S: Sender<Value: Send, Error: Send>,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = <<Self as Scoped>::Work as Sender>::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
-
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        ScopedOperation::new(self, receiver)
-    }
-}
-
-crate::awaitable!([S] StopAt<S>);
 
 /// The transformation that requests a stop when the deadline has come.
 #[derive(Debug)]

@@ -75,6 +75,8 @@
 //!
 //! Programs use the facade crate `convoke` (feature `sim`), which re-exports all of this as `convoke::sim`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod clock;
 mod disk;
 mod driver;

@@ -7,7 +7,8 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_io::driver::{
-    Accepted, Address, InFlight, Interest, OperationId, Request, SocketOption, Source, Submitted, Ticket,
+    Accepted, Address, InFlight, Interest, MulticastGroup, OperationId, Request, SocketOption, Source,
+    Submitted, Ticket,
 };
 
 use crate::world::{HostId, SocketId, Taking, World, WorldState};
@@ -133,6 +134,10 @@ impl Source for SimSource {
         self.do_now("connect", |state, id| state.connect_datagrams(id, to))
     }
 
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        self.do_now("bind", |state, id| state.bind_stream(id, at))
+    }
+
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         self.do_now("shut down", |state, id| state.shut_down_stream(id, how))
     }
@@ -151,6 +156,14 @@ impl Source for SimSource {
 
     fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         self.world.with(|state| state.option(self.id, option))
+    }
+
+    fn join_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        self.do_now("join", |state, id| state.set_membership(id, group.address(), true))
+    }
+
+    fn leave_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        self.do_now("leave", |state, id| state.set_membership(id, group.address(), false))
     }
 
     fn take_error(&self) -> io::Result<Option<io::Error>> {

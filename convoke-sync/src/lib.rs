@@ -26,29 +26,35 @@
 //! | [`oneshot`] | a channel for one message |
 //! | [`watch`] | the latest value, for any number of receivers |
 //! | [`broadcast`] | every message, for every receiver |
-//! | `ledger` | a record of waiters and holders, for the deadlock diagnosis |
+//! | `ledger` | a record of waiters and holders, for the deadlock diagnosis; `no_ledger` is its twin without that feature |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod acquiring;
 mod barrier;
 pub mod broadcast;
 pub mod channel;
 mod event;
-mod holders;
+#[cfg(feature = "diagnosis")]
 #[doc(hidden)]
 pub mod ledger;
 pub mod mpmc;
 pub mod mpsc;
 mod mutex;
+#[cfg(not(feature = "diagnosis"))]
+mod no_ledger;
 mod once_cell;
 pub mod oneshot;
 mod permits;
 mod rw_lock;
 mod semaphore;
-mod table;
 mod until;
 mod wait;
 mod wait_queue;
 pub mod watch;
+
+#[cfg(not(feature = "diagnosis"))]
+use no_ledger as ledger;
 
 pub use barrier::{Barrier, Met};
 pub use event::Event;

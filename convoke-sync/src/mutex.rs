@@ -59,10 +59,32 @@ pub struct Mutex<T: ?Sized> {
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 // `Send` is derived: the value moves with the mutex.
 
+/// A mutex whose permit the guard around this holds: rule 1. `M` leads to the mutex.
+struct Held<M>(M);
+
+impl<T: ?Sized, M: Deref<Target = Mutex<T>>> Deref for Held<M> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: rule 1: the guard that this is in holds the permit until it is dropped.
+        unsafe { &*self.0.value.get_const() }
+    }
+}
+
+impl<T: ?Sized, M: Deref<Target = Mutex<T>>> DerefMut for Held<M> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: rule 1: the guard that this is in holds the permit, and is borrowed mutably for as long as
+        // the value is.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
 /// Guard of a [`Mutex`]: holds the lock, and releases it when dropped.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    mutex: &'a Mutex<T>,
+    held: Held<&'a Mutex<T>>,
 }
 
 // SAFETY: the guard gives access to the value, which is `Send`; the permit is not bound to a thread.
@@ -73,7 +95,7 @@ unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 /// Guard of a [`Mutex`] without a lifetime: it owns a reference count of the mutex.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedMutexGuard<T: ?Sized> {
-    mutex: Arc<Mutex<T>>,
+    held: Held<Arc<Mutex<T>>>,
 }
 
 // SAFETY: the guard gives access to the value, which is `Send`, and `Arc<Mutex<T>>` is `Send` if `T` is.
@@ -84,7 +106,7 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for OwnedMutexGuard<T> {}
 acquiring! {
     /// Future of [`Mutex::lock`].
     pub struct Lock<'a, T> { mutex: &'a Mutex<T> } => MutexGuard<'a, T>
-    |mutex| MutexGuard { mutex }
+    |mutex| MutexGuard { held: Held(mutex) }
 }
 
 impl<T> Mutex<T> {
@@ -121,19 +143,19 @@ impl<T: ?Sized> Mutex<T> {
         let (mutex, pause) = (self.clone(), Pause::here());
         async move {
             mutex.permits.acquire(1, pause).await;
-            OwnedMutexGuard { mutex }
+            OwnedMutexGuard { held: Held(mutex) }
         }
     }
 
     /// Takes the lock if it is free and no task waits for it.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.permits.try_acquire(1).then(|| MutexGuard { mutex: self })
+        self.permits.try_acquire(1).then(|| MutexGuard { held: Held(self) })
     }
 
     /// Takes the lock if it is free and no task waits for it. The guard owns a reference count of the mutex.
     pub fn try_lock_owned(self: &Arc<Self>) -> Option<OwnedMutexGuard<T>> {
-        self.permits.try_acquire(1).then(|| OwnedMutexGuard { mutex: self.clone() })
+        self.permits.try_acquire(1).then(|| OwnedMutexGuard { held: Held(self.clone()) })
     }
 
     /// Returns the value without locking: `&mut self` proves that there is no guard.
@@ -147,23 +169,21 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: rule 1: the guard holds the permit.
-        unsafe { &*self.mutex.value.get_const() }
+        &self.held
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: rule 1: the guard holds the permit, and is borrowed mutably for as long as the value is.
-        unsafe { &mut *self.mutex.value.get() }
+        &mut self.held
     }
 }
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.mutex.permits.release(1);
+        self.held.0.permits.release(1);
     }
 }
 
@@ -172,22 +192,20 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: rule 1: the guard holds the permit.
-        unsafe { &*self.mutex.value.get_const() }
+        &self.held
     }
 }
 
 impl<T: ?Sized> DerefMut for OwnedMutexGuard<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: rule 1: the guard holds the permit, and is borrowed mutably for as long as the value is.
-        unsafe { &mut *self.mutex.value.get() }
+        &mut self.held
     }
 }
 
 impl<T: ?Sized> Drop for OwnedMutexGuard<T> {
     fn drop(&mut self) {
-        self.mutex.permits.release(1);
+        self.held.0.permits.release(1);
     }
 }
 

@@ -25,7 +25,7 @@ use pin_project_lite::pin_project;
 
 use crate::ledger;
 use crate::ledger::Asking;
-use convoke_core::raw::{discard, wake};
+use convoke_core::raw::{budget, discard, wake};
 
 use super::wait::{Left, Wait};
 use super::wait_queue::{Locked, WaitQueue, WaitState};
@@ -314,6 +314,10 @@ impl Acquire<'_> {
             self.give_up();
             return Poll::Pending;
         }
+        // Permits that were granted stay granted.
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         let granted = match this.wait.state() {
             WaitState::Idle => unreachable!("`poll` calls this only for a future that is queued or granted"),
             WaitState::Granted => true,
@@ -325,6 +329,7 @@ impl Acquire<'_> {
                 ledger::took_granted(this.wait.address());
             }
             this.wait.take_granted();
+            budget::spend();
             return Poll::Ready(());
         }
         if ledger::is_on() {
@@ -340,6 +345,7 @@ impl Acquire<'_> {
         let (place, branch) = (Some(this.pause.place()), Some(WakerMark::of(cx.waker())));
         let asking = |lock| Asking { lock, permits: *this.wanted, place, branch };
         if this.permits.take_noted(*this.wanted, asking) {
+            budget::spend();
             return Poll::Ready(());
         }
         let node = this.wait.address();
@@ -361,6 +367,7 @@ impl Acquire<'_> {
             drop(locked);
             // `discard` contains a panic of the waker: the permits are already ours.
             discard(waker);
+            budget::spend();
             return Poll::Ready(());
         }
         this.wait.enqueue(&mut locked, 0, *this.wanted, waker);
@@ -378,10 +385,11 @@ impl Future for Acquire<'_> {
         if self.wait.state() != WaitState::Idle {
             return self.poll_waiting(cx);
         }
-        if Pause::is_stopped() {
+        if Pause::is_stopped() || !budget::may_proceed(cx) {
             return Poll::Pending;
         }
         if self.permits.take(self.wanted) {
+            budget::spend();
             return Poll::Ready(());
         }
         self.begin_to_wait(cx)

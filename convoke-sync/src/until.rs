@@ -10,8 +10,7 @@ use pin_project_lite::pin_project;
 
 use super::wait::{Left, Wait};
 use super::wait_queue::{Locked, WaitQueue, WaitState};
-use convoke_core::raw::Pause;
-use convoke_core::raw::{discard, wake};
+use convoke_core::raw::{Pause, budget, discard, wake};
 
 /// The locked state and its two wait lists, which a condition may read and change.
 pub(super) type Guard<'l, S> = Locked<'l, S, (), 2>;
@@ -93,6 +92,10 @@ where
             self.give_up();
             return Poll::Pending;
         }
+        // Before the condition is checked, which may take something.
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         if self.wait.state() == WaitState::Queued
             && self.as_mut().project().wait.renew(cx) == WaitState::Queued
         {
@@ -111,6 +114,7 @@ where
                 // `discard` contains a panic of the waker: the result may exist only here, and must
                 // not be lost.
                 waker.into_iter().for_each(discard);
+                budget::spend();
                 return Poll::Ready(found);
             }
             // The waker is user code, so it is cloned without the lock.

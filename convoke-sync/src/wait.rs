@@ -5,10 +5,9 @@
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
-use core::ptr::NonNull;
 use core::task::{Context, Waker};
 
-use super::wait_queue::{Locked, Node, WaitQueue, WaitState};
+use super::wait_queue::{Locked, Node, OwnedNode, WaitQueue, WaitState};
 use convoke_core::raw::discard;
 
 /// One waiter. It owns its node; the rules are those of the [`WaitQueue`].
@@ -51,6 +50,15 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         self.node.state()
     }
 
+    /// Returns the node, for the functions here that its owner calls: they have `Pin<&mut Self>`, or are
+    /// `drop`.
+    #[inline]
+    fn own_node(&self) -> OwnedNode<'_, P> {
+        // SAFETY: rule 3 of the queue: the node is pinned with us before `link` queues it, and `drop` unlinks
+        // it. It is used with the lock of `self.queue` only: `link` asserts it, the others take that lock.
+        unsafe { OwnedNode::new(&self.node) }
+    }
+
     /// Queues at the end of a list.
     ///
     /// # Panics
@@ -87,11 +95,8 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         payload: P,
         waker: Waker,
     ) {
-        let is_ours = locked.is_of(self.queue);
-        assert!(is_ours && self.state() == WaitState::Idle, "a waiter can be in one list of its own queue");
-        // SAFETY: rule 2: we are the owner, and the assertion above says that the node is idle. Rule 3:
-        // it is pinned with us, and our `drop` unlinks it.
-        unsafe { locked.link(list, first, NonNull::from(&self.node), payload, waker) };
+        assert!(locked.is_of(self.queue), "a waiter waits in its own queue");
+        locked.link(list, first, self.own_node(), payload, waker);
     }
 
     /// Replaces the stored waker by the one of `cx`, if it is still queued. Returns the state afterwards.
@@ -99,8 +104,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         let mut spare = None;
         loop {
             let mut locked = self.queue.lock();
-            // SAFETY: we own the node, and `link` above queues it nowhere but in `self.queue`.
-            let renewed = unsafe { locked.renew(NonNull::from(&self.node), cx.waker(), &mut spare) };
+            let renewed = locked.renew(self.own_node(), cx.waker(), &mut spare);
             // The waker is user code: it is cloned and dropped without the lock.
             drop(locked);
             if renewed {
@@ -113,15 +117,14 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     /// Takes the grant, if there is one, and becomes idle.
     #[inline]
     pub(crate) fn take_granted(self: Pin<&mut Self>) -> Option<P> {
-        // SAFETY: rule 1: the state is granted, as just read, and we are the owner.
-        (self.state() == WaitState::Granted).then(|| unsafe { self.node.take_granted() })
+        self.own_node().take_granted()
     }
 
     /// Leaves the list, or gives up the grant.
     #[inline]
     pub(crate) fn leave(self: Pin<&mut Self>) -> Left<P> {
         // No lock needed: only the owner queues the node.
-        if self.state() == WaitState::Idle { Left::Idle } else { self.leave_now(|_| ()) }
+        if self.state() == WaitState::Idle { Left::Idle } else { self.leave_queue(|_| ()) }
     }
 
     /// Leaves the list, or gives up the grant. If it was queued, calls `after` under the lock.
@@ -129,9 +132,12 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         self: Pin<&mut Self>,
         after: impl FnOnce(&mut Locked<'_, S, P, LISTS>),
     ) -> Left<P> {
+        self.leave_queue(after)
+    }
+
+    fn leave_queue(&self, after: impl FnOnce(&mut Locked<'_, S, P, LISTS>)) -> Left<P> {
         let mut locked = self.queue.lock();
-        // SAFETY: we own the node, and `link` above queues it nowhere but in `self.queue`.
-        let taken = unsafe { locked.take_out(NonNull::from(&self.node)) };
+        let taken = locked.take_out(self.own_node());
         if let Some((payload, waker)) = taken {
             after(&mut locked);
             drop(locked);
@@ -141,7 +147,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
             return Left::Queued(payload);
         }
         drop(locked);
-        match self.take_granted() {
+        match self.own_node().take_granted() {
             Some(payload) => Left::Granted(payload),
             None => Left::Idle,
         }
@@ -152,9 +158,7 @@ impl<S, P, const LISTS: usize> Drop for Wait<'_, S, P, LISTS> {
     #[inline]
     fn drop(&mut self) {
         if self.state() == WaitState::Queued {
-            // SAFETY: it was pinned when it was queued, and is being dropped, so it does not move any
-            // more.
-            drop(unsafe { Pin::new_unchecked(self) }.leave_now(|_| ()));
+            drop(self.leave_queue(|_| ()));
         }
     }
 }

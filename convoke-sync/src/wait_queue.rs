@@ -10,7 +10,8 @@
 //! 2. Only the owner queues a node, under the lock, and only the owner makes a queued node idle, under the
 //!    lock. The holder of the lock grants a queued node, and does not touch it afterwards. The owner makes a
 //!    granted node idle without the lock.
-//! 3. A queued node is in a list of its queue. It is pinned, and its owner unlinks it before it is dropped.
+//! 3. A queued node is in a list of its queue, and of no other. It is pinned, and its owner unlinks it before
+//!    it is dropped. An [`OwnedNode`] is the proof that its holder is the owner, and keeps this rule.
 
 #![allow(unsafe_code)]
 
@@ -24,8 +25,7 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::sync::const_outside_models;
 
-use convoke_core::raw::wake;
-use convoke_core::raw::{SpinGuard, SpinLock};
+use convoke_core::raw::{IntrusiveList, Linked, Links, SpinGuard, SpinLock, wake};
 
 /// A state `S` and `LISTS` lists of waiters, under one lock. Each waiter carries a payload `P`.
 pub(crate) struct WaitQueue<S, P, const LISTS: usize = 1> {
@@ -46,22 +46,28 @@ impl<S, P, const LISTS: usize> UnwindSafe for WaitQueue<S, P, LISTS> {}
 impl<S, P, const LISTS: usize> RefUnwindSafe for WaitQueue<S, P, LISTS> {}
 
 struct List<P> {
-    first: Option<NonNull<Node<P>>>,
-    last: Option<NonNull<Node<P>>>,
+    nodes: IntrusiveList<Node<P>>,
     length: usize,
 }
 
 /// The node of one waiter.
 pub(super) struct Node<P> {
+    links: Links<Self>,
     state: AtomicU8,
     /// Written when the node is queued, so that a call which does not wait does not pay for it. In a granted
     /// node only the payload is still initialised.
     inside: UnsafeCell<MaybeUninit<Inside<P>>>,
 }
 
+// SAFETY: `links` is a field that only the lists use.
+unsafe impl<P> Linked for Node<P> {
+    #[inline]
+    fn links(&self) -> &Links<Self> {
+        &self.links
+    }
+}
+
 struct Inside<P> {
-    previous: Option<NonNull<Node<P>>>,
-    next: Option<NonNull<Node<P>>>,
     waker: Waker,
     payload: P,
     list: usize,
@@ -91,7 +97,7 @@ pub(crate) struct Locked<'q, S, P, const LISTS: usize> {
 impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
     const_outside_models! {
         pub(crate) fn new(state: S) -> Self {
-            let lists = [const { List { first: None, last: None, length: 0 } }; LISTS];
+            let lists = [const { List { nodes: IntrusiveList::new(), length: 0 } }; LISTS];
             Self { inner: SpinLock::new(Inner { state, lists }) }
         }
     }
@@ -128,19 +134,19 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     /// Returns the payload of the first waiter in this list.
     #[inline]
     pub(crate) fn first(&self, list: usize) -> Option<&P> {
-        let first = self.inner.lists[list].first?;
-        // SAFETY: rule 1: the node is queued, and we hold the lock. Rule 3: a queued node is alive.
-        unsafe { first.as_ref().inside.with(|inside| Some(&(*inside).assume_init_ref().payload)) }
+        let first = self.inner.lists[list].nodes.first()?;
+        // SAFETY: rule 1: the node is queued, so it is initialised, and we hold the lock.
+        unsafe { first.inside.with(|inside| Some(&(*inside).assume_init_ref().payload)) }
     }
 
     /// Returns the address of the first node in this list. It is only compared.
     pub(crate) fn first_address(&self, list: usize) -> Option<usize> {
-        self.inner.lists[list].first.map(|node| node.addr().get())
+        self.inner.lists[list].nodes.first().map(|node| core::ptr::from_ref(node).addr())
     }
 
     #[inline]
     pub(crate) fn is_empty(&self, list: usize) -> bool {
-        self.inner.lists[list].first.is_none()
+        self.inner.lists[list].nodes.is_empty()
     }
 
     /// Unlinks the first waiter of this list, lets `give` change its payload, and grants it. The caller must
@@ -148,15 +154,14 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     /// user code.
     #[inline]
     pub(crate) fn grant<R>(&mut self, list: usize, give: impl FnOnce(&mut P) -> R) -> Option<(R, Waker)> {
-        let node = self.inner.lists[list].first?;
-        // SAFETY: rule 1: the node is queued, and we hold the lock. Rule 3: a queued node is alive. The waker
-        // is read once: a granted node has none. The store of the state is the last access to the node, as
-        // rule 2 demands.
+        let node = self.inner.lists[list].nodes.pop_front()?;
+        self.inner.lists[list].length -= 1;
+        // SAFETY: rule 1: the node is still queued, and we hold the lock. Rule 3: a queued node exists. The
+        // waker is read once: a granted node has none. The store of the state is the last access to the node,
+        // as rule 2 demands.
         unsafe {
             let granted = node.as_ref().inside.with_mut(|inside| {
                 let inside = (*inside).as_mut_ptr();
-                self.inner.lists[list].connect(None, (*inside).next);
-                self.inner.lists[list].length -= 1;
                 let given = give(&mut (*inside).payload);
                 (given, (&raw const (*inside).waker).read())
             });
@@ -167,112 +172,114 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
 
     /// Queues a node, at the front of the list if `first` is true, else at its end.
     ///
-    /// # Safety
-    /// The node is idle, and the caller is its owner. The node is pinned, and the owner unlinks it before it
-    /// is dropped.
-    pub(super) unsafe fn link(
+    /// # Panics
+    /// If the node is queued or granted.
+    pub(super) fn link(
         &mut self,
         list: usize,
         first: bool,
-        node: NonNull<Node<P>>,
+        OwnedNode(node): OwnedNode<'_, P>,
         payload: P,
         waker: Waker,
     ) {
-        let ends = &mut self.inner.lists[list];
-        let (previous, next) = if first { (None, ends.first) } else { (ends.last, None) };
-        // SAFETY: rule 1: the node is idle and the caller is its owner; its neighbours are queued, and we
-        // hold the lock.
+        assert!(node.state() == WaitState::Idle, "a waiter can be in one list");
+        let List { nodes, length } = &mut self.inner.lists[list];
+        // SAFETY: rule 1: the node is idle, and an `OwnedNode` is used by its owner. Rule 3: it is in no list,
+        // and stays in place until its owner has unlinked it.
         unsafe {
-            node.as_ref().inside.with_mut(|inside| {
-                (*inside).write(Inside { previous, next, waker, payload, list });
+            node.inside.with_mut(|inside| {
+                (*inside).write(Inside { waker, payload, list });
             });
-            ends.connect(previous, Some(node));
-            ends.connect(Some(node), next);
-            ends.length += 1;
-            // Relaxed suffices: other threads read it under the lock.
-            node.as_ref().state.store(QUEUED, Ordering::Relaxed);
+            match first {
+                true => nodes.push_front(NonNull::from(node)),
+                false => nodes.push_back(NonNull::from(node)),
+            }
         }
+        *length += 1;
+        // Relaxed suffices: other threads read it under the lock.
+        node.state.store(QUEUED, Ordering::Relaxed);
     }
 
     /// Unlinks the node if it is still queued. Returns its payload, and its waker, which the caller must drop
     /// after it has released the lock.
-    ///
-    /// # Safety
-    /// The caller is the owner of the node. If the node is queued, it is in a list of this queue.
-    pub(super) unsafe fn take_out(&mut self, node: NonNull<Node<P>>) -> Option<(P, Waker)> {
-        // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so it is
-        // ours. Its contents are moved out once: afterwards the node is idle, and they count as
-        // uninitialised.
-        unsafe {
-            if node.as_ref().state.load(Ordering::Relaxed) != QUEUED {
-                return None;
-            }
-            let inside = node.as_ref().inside.with_mut(|inside| (*inside).assume_init_read());
-            let ends = &mut self.inner.lists[inside.list];
-            ends.connect(inside.previous, inside.next);
-            ends.length -= 1;
-            node.as_ref().state.store(IDLE, Ordering::Relaxed);
-            Some((inside.payload, inside.waker))
+    pub(super) fn take_out(&mut self, OwnedNode(node): OwnedNode<'_, P>) -> Option<(P, Waker)> {
+        if node.state.load(Ordering::Relaxed) != QUEUED {
+            return None;
         }
+        // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so it is
+        // ours, and rule 3: in a list of this queue. Its contents are moved out once: afterwards the node is
+        // idle, and they count as uninitialised.
+        let inside = unsafe {
+            let inside = node.inside.with_mut(|inside| (*inside).assume_init_read());
+            self.inner.lists[inside.list].nodes.remove(NonNull::from(node));
+            inside
+        };
+        self.inner.lists[inside.list].length -= 1;
+        node.state.store(IDLE, Ordering::Relaxed);
+        Some((inside.payload, inside.waker))
     }
 
     /// Replaces the waker of a queued node, unless it already wakes the same task. Takes the new waker from
     /// `spare` and leaves the old one there; the caller must drop it after it has released the lock. Returns
     /// false if a waker is needed and `spare` is empty.
-    ///
-    /// # Safety
-    /// The caller is the owner of the node. If the node is queued, it is in a list of this queue.
-    pub(super) unsafe fn renew(
+    pub(super) fn renew(
         &mut self,
-        node: NonNull<Node<P>>,
+        OwnedNode(node): OwnedNode<'_, P>,
         waker: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
-        // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so its
-        // contents are ours.
-        unsafe {
-            if node.as_ref().state.load(Ordering::Relaxed) != QUEUED {
+        if node.state.load(Ordering::Relaxed) != QUEUED {
+            return true;
+        }
+        node.inside.with_mut(|inside| {
+            // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so its
+            // contents are initialised, and ours.
+            let before = unsafe { &mut (*inside).assume_init_mut().waker };
+            if before.will_wake(waker) {
                 return true;
             }
-            node.as_ref().inside.with_mut(|inside| {
-                let before = &mut (*inside).assume_init_mut().waker;
-                if before.will_wake(waker) {
-                    return true;
-                }
-                let Some(spare) = spare else { return false };
-                core::mem::swap(before, spare);
-                true
-            })
-        }
+            let Some(spare) = spare else { return false };
+            core::mem::swap(before, spare);
+            true
+        })
     }
 }
 
-impl<P> List<P> {
-    /// Links two nodes as neighbours. `None` stands for the end of the list.
+/// A node, as its owner uses it.
+pub(super) struct OwnedNode<'n, P>(&'n Node<P>);
+
+impl<'n, P> OwnedNode<'n, P> {
+    /// Creates the proof that the caller owns the node.
     ///
     /// # Safety
-    /// Both nodes are in this list or are being inserted, and the lock is held.
-    unsafe fn connect(&mut self, previous: Option<NonNull<Node<P>>>, next: Option<NonNull<Node<P>>>) {
-        // SAFETY: rule 1: both are queued and the lock is held, or the caller owns the one that it inserts.
-        unsafe {
-            match previous {
-                Some(node) => node.as_ref().inside.with_mut(|inside| (*inside).assume_init_mut().next = next),
-                None => self.first = next,
-            }
-            match next {
-                Some(node) => {
-                    node.as_ref().inside.with_mut(|inside| (*inside).assume_init_mut().previous = previous)
-                }
-                None => self.last = previous,
-            }
+    /// Rule 3: the node is pinned, and its owner unlinks it before it is dropped. The result is used by the
+    /// owner alone, and with the lock of one queue only.
+    #[inline]
+    pub(super) unsafe fn new(node: &'n Node<P>) -> Self {
+        Self(node)
+    }
+
+    /// Takes the payload if the node is granted. It is idle then.
+    #[inline]
+    pub(super) fn take_granted(self) -> Option<P> {
+        if self.0.state() != WaitState::Granted {
+            return None;
         }
+        self.0.state.store(IDLE, Ordering::Relaxed);
+        // SAFETY: rule 1: the node was granted, and we are its owner. The payload is read once: the node is
+        // idle from now on.
+        Some(unsafe { self.0.inside.with(|inside| (&raw const (*(*inside).as_ptr()).payload).read()) })
     }
 }
 
 impl<P> Node<P> {
     #[inline]
     pub(super) fn new() -> Self {
-        Self { state: AtomicU8::new(IDLE), inside: UnsafeCell::new(MaybeUninit::uninit()) }
+        Self {
+            links: Links::new(),
+            state: AtomicU8::new(IDLE),
+            inside: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     #[inline]
@@ -283,27 +290,13 @@ impl<P> Node<P> {
             _ => WaitState::Granted,
         }
     }
-
-    /// Takes the payload of a granted node, which becomes idle.
-    ///
-    /// # Safety
-    /// The node is granted, and the caller is its owner.
-    #[inline]
-    pub(super) unsafe fn take_granted(&self) -> P {
-        self.state.store(IDLE, Ordering::Relaxed);
-        // SAFETY: rule 1: the node is granted, and the caller is its owner. The payload is read once: the
-        // node is idle from now on.
-        unsafe { self.inside.with(|inside| (&raw const (*(*inside).as_ptr()).payload).read()) }
-    }
 }
 
 impl<P> Drop for Node<P> {
     #[inline]
     fn drop(&mut self) {
-        if self.state() == WaitState::Granted {
-            // SAFETY: the node is granted, as just read, and `&mut self` proves that we are its owner.
-            drop(unsafe { self.take_granted() });
-        }
+        // `&mut self` proves that this is its owner.
+        drop(OwnedNode(self).take_granted());
     }
 }
 

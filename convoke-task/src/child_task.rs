@@ -12,13 +12,11 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, RawCallback, Runnable,
-};
-use convoke_core::{ExecutorRef, Never, Outcome, StopReason};
+use convoke_core::raw::{Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, post_contained};
+use convoke_core::{ExecutorRef, Never, Outcome};
 
-use crate::registry::{Entry, Found};
-use crate::task::{AskStop, Cell, Ending, Inside, Known, ParentLink, TaskHeader, Vacant, no_memory};
+use crate::solo_parent::SoloParent;
+use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink, Spawnable, no_memory};
 
 /// Makes a future a task of its own, which starts when it is awaited, launched, or passed to `sync_wait`. It
 /// is a sender.
@@ -67,14 +65,13 @@ impl<F: Future + Send> Task<F> {
         TaskOperation {
             task: UnsafeCell::new(Some(self)),
             receiver: UnsafeCell::new(Some(receiver)),
-            link: UnsafeCell::new(None),
-            callback: UnsafeCell::new(None),
+            parent: UnsafeCell::new(None),
             _pinned: PhantomPinned,
         }
     }
 }
 
-// SAFETY: `RootEnding::deliver` completes the receiver. By then the future is gone, all operations have
+// SAFETY: `Complete::tell` completes the receiver. By then the future is gone, all operations have
 // completed, the callback is removed, and nothing is queued.
 unsafe impl<F: Future<Output: Send> + Send> Adoptable for Task<F> {
     type Value = F::Output;
@@ -98,142 +95,106 @@ impl<F: Future<Output: Send> + Send + 'static> IntoFuture for Task<F> {
     }
 }
 
-/// The operation of a [`Task`]. Its fields belong to `start` until the task is given to its executor, then to
-/// the task.
+/// The operation of a [`Task`]. The rules:
+///
+/// 1. Its fields belong to `start` until the task is given to its executor, then to the task.
+/// 2. It is alive, and does not move, until its receiver is completed: the contract of [`Operation`]. The task
+///    completes it when it has left.
 pub struct TaskOperation<F, R> {
     /// Set until it is started.
     task: UnsafeCell<Option<Task<F>>>,
-    /// Set until it is completed.
+    /// Set until the task leaves.
     receiver: UnsafeCell<Option<R>>,
     /// Set by `start`.
-    link: UnsafeCell<Option<ParentLink>>,
-    callback: UnsafeCell<Option<RawCallback<AskStop>>>,
+    parent: UnsafeCell<Option<SoloParent>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the task and the receiver are `Send`, and each field belongs to one thread at a time, as said at
-// the type.
+// SAFETY: the task and the receiver are `Send`, and each field belongs to one thread at a time: rule 1.
 unsafe impl<F: Send, R: Send> Send for TaskOperation<F, R> {}
 
 impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOperation<F, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved out of the pin. `start` is called once, and every field belongs
-        // to it until the task is dispatched. What it puts there stays until the task has delivered, and so
-        // until it has left.
+        // SAFETY: the operation is not moved out of the pin. Rule 1: every field belongs to `start`, which is
+        // called once, until the task is dispatched. Rule 2: what it puts there stays until the task has left,
+        // as the rules of `SoloParent` and `ParentLink::borrowing` require; so does what the future borrows.
         unsafe {
             let this = NonNull::from(self.get_unchecked_mut());
-            let (link, callback) = (this.as_ref().link.get(), this.as_ref().callback.get());
-            let Some(Task { future, name, location }) = (*this.as_ref().task.get()).take() else { return };
-            let Some(receiver) = &*this.as_ref().receiver.get_const() else { return };
+            let parts = this.as_ref();
+            let Some(Task { future, name, location }) = (*parts.task.get()).take() else { return };
+            let Some(receiver) = &*parts.receiver.get_const() else { return };
             let env = NonNull::from(receiver.env());
-            let stop = env.as_ref().stop();
-            let link = (*link).insert(ParentLink::new(
-                env,
-                ParentLink::home_of(env.as_ref()),
-                stop.deadline(),
-                Inside::current(),
-                reason,
-            ));
-            let link = NonNull::from(link);
-            let Some(vacant) = Vacant::allocate(link.as_ref(), location) else {
-                drop(future);
-                return complete(this, Outcome::Panicked(no_memory::<F>(location)));
-            };
-            let ending = RootEnding { operation: this, name, entry: Entry::new() };
-            let task = vacant.fill(future, ending, link.as_ref(), false);
-            RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
-            (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
-            // Another thread may run the task to its end, and complete the receiver, while `dispatch` is
-            // still executing.
-            let executor = NonNull::from(env.as_ref().executor());
-            if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast())) {
-                runnable.run();
+            let link = ParentLink::borrowing(env, Inside::current());
+            let parent = &*(*parts.parent.get()).insert(SoloParent::new(link, name));
+            match parent.create(Spawnable::borrowing(future), ToReceiver(this), location) {
+                Ok(task) => {
+                    // Another thread may run the task to its end, and complete the receiver, while `dispatch`
+                    // is still executing.
+                    let executor = NonNull::from(env.as_ref().executor());
+                    if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, task.into_runnable())
+                        && let Some(too_deep) = runnable.run_on_top()
+                    {
+                        // The task has not run, so the environment is still there.
+                        post_contained(executor.as_ref().clone(), too_deep);
+                    }
+                }
+                Err(future) => {
+                    drop(future);
+                    ToReceiver(this).complete(Outcome::Panicked(no_memory::<F>(location))).tell();
+                }
             }
         }
-    }
-}
-
-/// Returns why the task was asked to stop.
-///
-/// # Safety
-/// The parent link is alive.
-unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
-    // SAFETY: the parent link is alive: the caller's promise.
-    unsafe { link.as_ref() }.env().stop().reason()
-}
-
-/// Completes the receiver. The operation may be gone afterwards.
-///
-/// # Safety
-/// The operation is alive, its receiver was not completed, and no other thread uses it.
-unsafe fn complete<F: Future, R: OnComplete<Outcome<F::Output>>>(
-    operation: NonNull<TaskOperation<F, R>>,
-    outcome: Outcome<F::Output>,
-) {
-    // SAFETY: the operation is alive and the caller's alone: its promise.
-    if let Some(receiver) = unsafe { (*operation.as_ref().receiver.get()).take() } {
-        receiver.complete(outcome);
     }
 }
 
 /// The ending that completes the receiver.
-struct RootEnding<F, R> {
-    operation: NonNull<TaskOperation<F, R>>,
-    name: Option<Arc<str>>,
-    /// Linked into the registry until the task has left.
-    entry: Entry,
-}
+struct ToReceiver<F, R>(NonNull<TaskOperation<F, R>>);
 
-impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> RootEnding<F, R> {
-    /// Returns the ending of a task.
-    ///
-    /// # Safety
-    /// The task has this ending, and is alive for `'a`.
-    unsafe fn at<'a>(task: NonNull<TaskHeader>) -> &'a Self {
-        // SAFETY: the task is alive, and its ending does not change.
-        unsafe { Cell::<F, Self>::ending_at(task).as_ref() }
+impl<F: Future, R: OnComplete<Outcome<F::Output>>> ToReceiver<F, R> {
+    fn operation(&self) -> &TaskOperation<F, R> {
+        // SAFETY: rule 2: the operation is alive until its receiver is completed, and the receiver is taken
+        // last.
+        unsafe { self.0.as_ref() }
     }
 
-    /// Adds the task to `found`.
-    ///
-    /// # Safety
-    /// The task has this ending, and has not left.
-    unsafe fn look(task: NonNull<()>, found: &mut Found) {
-        let task = task.cast::<TaskHeader>();
-        // SAFETY: the task has not left: the caller's promise. The parent link was set before the task was
-        // created, and stays until it has left.
+    /// Takes the receiver, to complete it with this outcome.
+    fn complete(&self, outcome: Outcome<F::Output>) -> Complete<R, F::Output> {
+        // SAFETY: rule 1: the task has ended, or was not created: this thread has the operation to itself.
+        Complete(unsafe { (*self.operation().receiver.get()).take() }, outcome)
+    }
+}
+
+/// The completion of a receiver. The operation may be gone afterwards.
+struct Complete<R, T>(Option<R>, Outcome<T>);
+
+impl<T, R: OnComplete<Outcome<T>>> After for Complete<R, T> {
+    fn tell(self) {
+        if let Some(receiver) = self.0 {
+            receiver.complete(self.1);
+        }
+    }
+}
+
+// SAFETY: contract 1: it has no link of its own.
+unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for ToReceiver<F, R> {
+    type After = Complete<R, F::Output>;
+
+    fn ended(&self, _: &Inside, _: &mut Outcome<F::Output>) {
+        // SAFETY: rule 1: the fields belong to the task, which calls this once, from inside: rule 3 of
+        // `SoloParent`.
         unsafe {
-            let ending = Self::at(task);
-            let above = (*ending.operation.as_ref().link.get_const()).as_ref().and_then(|link| link.parent);
-            found.task(task.as_ref(), above);
-            if let Some(name) = &ending.name {
-                found.name(task, name);
+            if let Some(parent) = &*self.operation().parent.get_const() {
+                parent.ended();
             }
         }
     }
-}
 
-// SAFETY: nothing here frees the task.
-unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for RootEnding<F, R> {
-    unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<F::Output>>) {
-        // SAFETY: the operation is alive until its receiver is completed. The callback belongs to the task:
-        // `start` registered it before the task could run.
-        if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get_const() } {
-            // SAFETY: it was registered by `start`, and is removed once.
-            unsafe { callback.remove() };
-        }
-    }
-
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<F::Output>>) -> Known {
-        // SAFETY: the operation is alive until its receiver is completed, here. Rule 3 of the registry: no
-        // lock is held. The outcome is in the slot, and is taken once.
-        unsafe {
-            self.entry.unlink();
-            complete(self.operation, slot.read());
-        }
-        // The only other reference to the task is in the stop callback, which `ended` has removed, and waited
-        // for.
-        Known::ToTheParent
+    fn deliver(
+        &self,
+        task: Leaving<'_>,
+        outcome: OutcomeSlot<'_, F::Output>,
+    ) -> (Left, Complete<R, F::Output>) {
+        (task.from_no_list(), self.complete(outcome.take()))
     }
 }
 

@@ -10,6 +10,7 @@ use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::sync::thread;
 
 /// A counted pointer to a value in memory of a frame allocator.
 pub(crate) struct FrameArc<T> {
@@ -38,12 +39,11 @@ struct Memory<T> {
 }
 
 impl<T> Memory<T> {
-    /// It stays.
+    /// Keeps the memory, and returns its allocator.
     #[inline]
     fn keep(self) -> FrameAllocator {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: it is not used again.
-        unsafe { (&raw const this.allocator).read() }
+        let mut this = ManuallyDrop::new(self);
+        core::mem::replace(&mut this.allocator, FrameAllocator::recycling())
     }
 }
 
@@ -76,6 +76,14 @@ impl<T> FrameArc<T> {
     fn refuse(&self) -> ! {
         self.counted().references.fetch_sub(1, Ordering::Relaxed);
         panic!("more than {MOST} references to one value: clones were forgotten, not dropped");
+    }
+
+    /// Waits until this is the only reference. The threads that have the others are about to drop them.
+    pub(crate) fn wait_until_unique(&self) {
+        // Acquire: what they did with the value comes before what this thread does now.
+        while self.counted().references.load(Ordering::Acquire) != 1 {
+            thread::yield_now();
+        }
     }
 
     fn counted(&self) -> &Counted<T> {

@@ -172,11 +172,9 @@ impl<F> Framed<F> {
     /// # Safety
     /// `unsize` returns the address that it is given.
     pub(crate) unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped, and the field is not used again.
-        let allocator = unsafe { (&raw const this.allocator).read() };
-        // SAFETY: `unsize` returns the address that it is given, which is not null: the caller's promise.
-        let future = unsafe { NonNull::new_unchecked(unsize(this.future.as_ptr())) };
+        let mut this = ManuallyDrop::new(self);
+        let allocator = core::mem::replace(&mut this.allocator, FrameAllocator::recycling());
+        let future = NonNull::new(unsize(this.future.as_ptr())).expect("the address stays");
         Framed { future, allocator, _owned: PhantomData }
     }
 }

@@ -18,6 +18,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
 // tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
 
@@ -42,8 +44,11 @@ mod region;
 mod registry;
 pub mod schedule;
 pub mod scope;
+mod solo_parent;
+mod stop_callback;
 mod surroundings;
 mod task;
+mod task_waits;
 pub mod together;
 
 pub use blocking::{BlockingPool, blocking};
@@ -53,7 +58,7 @@ pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use flow::{
     CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
-    WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    WithLocal, budget, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
     with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};

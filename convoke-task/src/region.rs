@@ -250,9 +250,14 @@ impl FrameOwner for Inside<'_> {
 /// The answers of a frame that this region owns.
 impl Region {
     pub(crate) fn env_in(&self, outer: &Frame<'_>) -> &Env {
+        self.env_with(outer, self.stop_reason_in(outer))
+    }
+
+    /// Returns the environment inside. Its stop token is asked to stop if there is a reason.
+    pub(crate) fn env_with(&self, outer: &Frame<'_>, reason: Option<StopReason>) -> &Env {
         let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));
         let surroundings = self.surroundings.get_or_init(make);
-        if let Some(reason) = self.stop_reason_in(outer) {
+        if let Some(reason) = reason {
             surroundings.request_stop(reason);
         }
         surroundings.env()

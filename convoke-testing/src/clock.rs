@@ -3,12 +3,11 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use convoke_core::raw::{Timer, Timers};
+use convoke_core::raw::{ArmedTimer, IdleTimer, Timers};
 
 use convoke_exec::raw::TimerQueue;
 
@@ -63,18 +62,14 @@ unsafe impl Timers for Clock {
         *self.lock()
     }
 
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
+    fn arm(&self, timer: IdleTimer, at: Instant) {
         // The returned flag says that a sleeping thread must be woken earlier; no thread sleeps on this
         // clock.
-        // SAFETY: the contract of `arm`, which the caller of `Timers::arm` upholds, is that of
-        // `TimerQueue::arm`.
-        let _ = unsafe { self.queue.arm(timer, at) };
+        let _ = self.queue.arm(timer, at);
     }
 
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the contract of `disarm`, which the caller of `Timers::disarm` upholds, is that of
-        // `TimerQueue::disarm`.
-        unsafe { self.queue.disarm(timer) }
+    fn disarm(&self, timer: ArmedTimer) -> bool {
+        self.queue.disarm(timer)
     }
 }
 

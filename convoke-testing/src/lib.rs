@@ -12,6 +12,9 @@
 //! | [`executor_contract`], [`lock_contract`], [`channel_contract`] | contract suites for your own types |
 //! | [`Clockwork`], [`Latch`], [`runnable()`] | an executor and clock moved by hand; waiting without a sleep; work from a closure |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod blocked;
 pub mod channel_contract;
 mod clock;
 mod clockwork;

@@ -10,8 +10,8 @@ use convoke_core::Executor;
 use convoke_core::env::Local;
 use convoke_core::raw::{OwnerThread, Runnable, Timers};
 
+use super::blocked::Blocked;
 use super::clock::Clock;
-use super::wait_all_blocked::Blocked;
 use convoke_exec::RunLoopExecutor;
 use convoke_task::current;
 

@@ -4,14 +4,13 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use core::task::{Context, Poll};
+use std::sync::Arc;
 
 use convoke_core::raw::{Frame, StopWatch};
 
+use super::blocked::Waiting;
 use super::stage::{Stage, current_stage};
-use convoke_core::raw::wake_if_any;
 
 /// Waits until every other task of the test waits and nothing is queued. Time does not pass meanwhile: the
 /// other tasks have done all that they can do now. If several tasks wait for this, one at a time continues,
@@ -56,36 +55,6 @@ pub struct WaitAllBlocked {
     watch: StopWatch,
 }
 
-/// The waiters of one stage.
-pub(super) struct Blocked(Mutex<VecDeque<Arc<Waiting>>>);
-
-/// A waiter. `None` once it may continue.
-struct Waiting(Mutex<Option<Waker>>);
-
-impl Blocked {
-    pub(super) fn new() -> Self {
-        Self(Mutex::default())
-    }
-
-    /// Releases the first waiter. Returns false if there is none.
-    pub(super) fn release_one(&self) -> bool {
-        let Some(first) = self.lock().pop_front() else { return false };
-        let waker = first.lock().take();
-        wake_if_any(waker);
-        true
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Waiting>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl WaitAllBlocked {
     fn leave(&mut self) {
         if let Some(waiting) = self.waiting.take() {
@@ -106,7 +75,7 @@ impl Future for WaitAllBlocked {
             }
             match &this.waiting {
                 None => {
-                    let waiting = Arc::new(Waiting(Mutex::new(Some(cx.waker().clone()))));
+                    let waiting = Arc::new(Waiting::new(cx.waker().clone()));
                     this.stage.blocked().lock().push_back(waiting.clone());
                     this.waiting = Some(waiting);
                 }

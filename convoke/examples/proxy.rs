@@ -17,7 +17,7 @@ use convoke::task::map_concurrent;
 /// How many connections are held at a time. Who comes later waits in the kernel's queue: nothing is taken that cannot be served.
 const CONNECTIONS: usize = 1000;
 
-#[convoke::main(contexts = 1, pool = 1)]
+#[convoke::main(contexts = 1, pool_threads = 1)]
 async fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(at), Some(to)) = (arguments.next(), arguments.next()) else {

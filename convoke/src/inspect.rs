@@ -1,6 +1,7 @@
 //! Inspecting a running program: [`tree()`] shows every task and where it waits, [`diagnose()`] names tasks that hold their thread,
 //! wait for themselves or for each other.
 
+#[cfg(feature = "diagnosis")]
 #[doc(inline)]
 pub use convoke_inspect::diagnosis::{
     Deadlock, Diagnosing, Diagnosis, Entangled, Finding, Futurelock, Involved, Owned, Quiet, Stall,

@@ -4,12 +4,13 @@
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  tidy      check layering, the unsafe list, file sizes, words, formatting, lints, documentation
-            --bless      first lower the numbers in xtask/file-sizes.txt to what the files measure now
+  tidy      check layering, modules, unsafe code, file sizes, words, formatting, lints, documentation
+            --bless      first lower the numbers in the tables of xtask/ to what is there now
   test      run every test: unit, integration, doc, loom models, a few under Miri, examples, a bench smoke run,
             oldest Rust
   sanitize  run the tests under Miri, ThreadSanitizer, AddressSanitizer and valgrind; install what is missing
   ci        tidy, then test
+  weigh     build README's server and its twin for tokio from clean; print CPU time, size and crates of both
 
   tidy, test and sanitize also take
             --list       name the steps
@@ -23,6 +24,7 @@ pub(crate) enum Verb {
     Test,
     Sanitize,
     Ci,
+    Weigh,
 }
 
 /// The command line, understood.
@@ -44,6 +46,7 @@ impl Arguments {
             Some("test") => Verb::Test,
             Some("sanitize") => Verb::Sanitize,
             Some("ci") => Verb::Ci,
+            Some("weigh") => Verb::Weigh,
             Some(other) => return Err(format!("there is no command `{other}`")),
         };
         let mut arguments = Self { verb, bless: false, list: false, only: Vec::new() };

@@ -1,10 +1,12 @@
 //! The workshop: everything that is done to the code, as one program. Run it as `cargo xtask <command>`.
 //!
 //! `tidy` and `tidy/` check how the code is written, `test` runs all that can be run, `sanitize/` runs it under
-//! tools that see undefined behaviour. All three are lists of steps (`step`); the other files are what the steps stand on.
+//! tools that see undefined behaviour. All three are lists of steps (`step`). `weigh/` measures what a program pays for
+//! Convoke. The other files are what these stand on.
 
 mod arguments;
 mod command;
+mod cpu_time;
 mod executables;
 mod lexer;
 mod nextest;
@@ -14,6 +16,7 @@ mod tally;
 mod test;
 mod tidy;
 mod toolchain;
+mod weigh;
 mod workspace;
 
 use arguments::{Arguments, Verb};
@@ -21,6 +24,9 @@ use std::process::ExitCode;
 use workspace::Workspace;
 
 fn main() -> ExitCode {
+    if let Some(code) = weigh::act_as_wrapper() {
+        return code;
+    }
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
         Ok(arguments) => arguments,
         Err(complaint) => {
@@ -50,6 +56,7 @@ fn obey(arguments: &Arguments) -> Result<bool, String> {
         Verb::Tidy => tidy::run(&workspace, arguments),
         Verb::Test => test::run(&workspace, arguments),
         Verb::Sanitize => sanitize::run(&workspace, arguments),
+        Verb::Weigh => weigh::run(&workspace),
         Verb::Ci => Ok(tidy::run(&workspace, arguments)? && test::run(&workspace, arguments)?),
     }
 }

@@ -2,6 +2,7 @@
 //! visit to the workshop shows everything that is wrong.
 
 use crate::arguments::Arguments;
+use crate::cpu_time::CpuTime;
 use std::time::{Duration, Instant};
 
 /// How a step ended.
@@ -85,9 +86,9 @@ pub(crate) fn run(title: &str, steps: Vec<Step<'_>>) -> bool {
     let mut finished = Vec::new();
     for (index, step) in steps.into_iter().enumerate() {
         println!("\n[{}/{count}] {}: {}", index + 1, step.name, step.about);
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), CpuTime::of_children());
         let verdict = (step.work)();
-        let time = begun.elapsed();
+        let time = Took { wall: begun.elapsed(), cpu: CpuTime::of_children().since(before).total() };
         if let Verdict::Failed(findings) = &verdict {
             for finding in findings {
                 println!("    {finding}");
@@ -96,16 +97,35 @@ pub(crate) fn run(title: &str, steps: Vec<Step<'_>>) -> bool {
         println!("{}", line(step.name, &verdict, time));
         finished.push((step.name, verdict, time));
     }
-    let total = finished.iter().map(|(_, _, time)| *time).sum();
-    println!("\n{title}: {} in {}", counted(count, "step"), seconds(total));
+    let total = finished.iter().fold(Took::default(), |sum, (_, _, time)| sum.and(*time));
+    println!(
+        "\n{title}: {} in {}, {} of CPU",
+        counted(count, "step"),
+        seconds(total.wall),
+        seconds(total.cpu)
+    );
     for (name, verdict, time) in &finished {
         println!("{}", line(name, verdict, *time));
     }
     !finished.iter().any(|(_, verdict, _)| matches!(verdict, Verdict::Failed(_)))
 }
 
-fn line(name: &str, verdict: &Verdict, time: Duration) -> String {
-    let line = format!("{:<8}{name:<14}{:>9}  {}", verdict.word(), seconds(time), verdict.note());
+/// The time that a step took. On a busy machine only the CPU time, of its programs and all that they start, says something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Took {
+    fn and(self, other: Self) -> Self {
+        Self { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
+    }
+}
+
+fn line(name: &str, verdict: &Verdict, time: Took) -> String {
+    let (wall, cpu) = (seconds(time.wall), seconds(time.cpu));
+    let line = format!("{:<8}{name:<14}{wall:>9} {cpu:>9} CPU  {}", verdict.word(), verdict.note());
     line.trim_end().to_owned()
 }
 

@@ -2,13 +2,13 @@
 
 use crate::arguments::Arguments;
 use crate::command::{self, Ran, Show};
-use crate::executables;
-use crate::nextest::{have_nextest, is_testing};
+use crate::executables::{self, Executable};
+use crate::nextest::{MODEL_FEATURES, have_nextest};
 use crate::sanitize;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
 use crate::toolchain::{self, Release};
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::process::Command;
@@ -16,8 +16,6 @@ use std::time::Duration;
 
 const FACADE: &str = "convoke";
 const BENCH: &str = "convoke-bench";
-/// The models reach through the facade into all crates.
-const MODEL_FEATURES: &str = "full,loom";
 /// An example is a short story: one that takes this long hangs.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(120);
 /// One scenario that needs nothing, and those whose servers and load are processes of their own.
@@ -42,7 +40,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         }
     };
     let steps = vec![
-        Step::new("tests", "unit and integration tests of the default members", counted(tests)),
+        Step::new("tests", "unit and integration tests", counted(tests)),
         Step::new("doctests", "the examples in documentation and README", counted(doctests)),
         Step::new("loom", "races, enumerated", counted(loom)),
         Step::new(
@@ -65,18 +63,14 @@ fn tests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     if let Err(complaint) = have_nextest(workspace) {
         return Verdict::failed(complaint);
     }
-    let members = workspace.default_members();
     let mut command = command::cargo(&workspace.root);
-    command.args(["nextest", "run", "--no-fail-fast"]).args(workspace::select(members.clone()));
-    command.args(workspace::features(members, is_testing));
+    command.args(["nextest", "run", "--no-fail-fast"]).args(workspace.everything());
     run_nextest(&mut command, tally)
 }
 
 fn doctests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
-    let libraries = workspace.libraries();
     let mut command = command::cargo(&workspace.root);
-    command.args(["test", "--doc", "--no-fail-fast"]).args(workspace::select(libraries.clone()));
-    command.args(workspace::features(libraries, is_testing));
+    command.args(["test", "--doc", "--no-fail-fast"]).args(workspace.everything());
     let ran = command::run(&mut command, Show::Live);
     *tally = Tally::of_harness(&ran.stdout);
     counted_verdict(ran, *tally)
@@ -112,15 +106,7 @@ fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
     if examples.is_empty() {
         return Verdict::Skipped(format!("{FACADE} has no examples"));
     }
-    let mut required: Vec<_> = examples.iter().flat_map(|example| &example.required_features).collect();
-    required.sort();
-    required.dedup();
-    let mut command = command::cargo(&workspace.root);
-    command.args(["build", "--release", "-p", FACADE, "--examples"]);
-    for feature in required {
-        command.args(["--features", feature]);
-    }
-    let built = match executables::build(&mut command) {
+    let built = match programs(workspace) {
         Ok(built) => built,
         Err(complaint) => return Verdict::failed(complaint),
     };
@@ -141,9 +127,7 @@ fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
 }
 
 fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
-    let mut command = command::cargo(&workspace.root);
-    let built = executables::build(command.args(["build", "--release", "-p", BENCH]));
-    let built = match built {
+    let built = match programs(workspace) {
         Ok(built) => built,
         Err(complaint) => return Verdict::failed(complaint),
     };
@@ -161,6 +145,13 @@ fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
         }
         Ok(()) => Verdict::Passed(String::new()),
     }
+}
+
+/// Builds the examples and the bench. The tests have done so already: with the same features, and without optimisation, for
+/// it only matters that they run.
+fn programs(workspace: &Workspace) -> Result<Vec<Executable>, String> {
+    let mut command = command::cargo(&workspace.root);
+    executables::build(command.args(["build", "--examples", "--bins"]).args(workspace.everything()))
 }
 
 /// True if a line of the bench's output is an object of the peer `convoke`.

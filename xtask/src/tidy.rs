@@ -1,12 +1,17 @@
 //! `cargo xtask tidy`: the house style, as far as a program can check it. One file for each rule.
 
 mod cargo_checks;
+mod doc_openings;
 mod file_sizes;
 mod layering;
 mod map;
 mod modules;
+mod ratchet;
 mod rust_version;
+mod safety_comments;
 mod shared_state;
+mod type_names;
+mod unsafe_blocks;
 mod words;
 
 use crate::arguments::Arguments;
@@ -25,6 +30,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("shared-state", "threads share nothing that loom cannot see", || {
             shared_state::check(workspace)
         }),
+        Step::new("unsafe-blocks", "unsafe blocks only become fewer", move || {
+            unsafe_blocks::check(workspace, bless)
+        }),
+        Step::new("safety", "SAFETY comments name a fact", || safety_comments::check(workspace)),
+        Step::new("type-names", "nothing depends on the name of a type", || type_names::check(workspace)),
+        Step::new("doc-openings", "doc comments stand alone", move || doc_openings::check(workspace, bless)),
         Step::new("map", "the documents speak of files that are there", || map::check(workspace)),
         Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),
         Step::new("words", "names, leftovers, paths of one machine, opening lines", || {
@@ -34,9 +45,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             rust_version::check(workspace)
         }),
         Step::new("fmt", "formatting", || cargo_checks::fmt(workspace)),
-        Step::new("clippy", "lints of the default members", || cargo_checks::clippy(workspace)),
+        Step::new("clippy", "lints of everything but the models", || cargo_checks::clippy(workspace)),
         Step::new("clippy-loom", "lints of the model-checked build", || cargo_checks::clippy_loom(workspace)),
-        Step::new("clippy-bench", "lints of the bench", || cargo_checks::clippy_bench(workspace)),
         Step::new("doc", "documentation without warnings", || cargo_checks::doc(workspace)),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };

@@ -49,7 +49,6 @@ pub(crate) enum DependencyKind {
 pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) kinds: Vec<String>,
-    pub(crate) required_features: Vec<String>,
 }
 
 impl Workspace {
@@ -86,6 +85,14 @@ impl Workspace {
     pub(crate) fn rust_files(&self) -> impl Iterator<Item = (&str, String)> {
         let paths = self.files.iter().filter(|path| path.ends_with(".rs"));
         paths.filter_map(|path| Some((path.as_str(), self.read(path)?)))
+    }
+
+    /// The arguments that choose every package, each with every feature but `loom`, which replaces the atomics. Lints, tests, doc
+    /// tests, examples and the bench use this one choice: another one would compile the whole tree again.
+    pub(crate) fn everything(&self) -> Vec<String> {
+        let mut arguments = vec!["--workspace".to_owned()];
+        arguments.extend(features(self.packages.iter(), |name| name != "loom" && name != "default"));
+        arguments
     }
 
     /// The packages that are built when nothing else is asked for.
@@ -163,11 +170,7 @@ fn dependency(value: &Value) -> Dependency {
 }
 
 fn target(value: &Value) -> Target {
-    Target {
-        name: text(&value["name"]),
-        kinds: texts(&value["kind"]),
-        required_features: texts(&value["required-features"]),
-    }
+    Target { name: text(&value["name"]), kinds: texts(&value["kind"]) }
 }
 
 fn list(value: &Value) -> &[Value] {

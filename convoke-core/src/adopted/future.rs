@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 
 use super::operation::Operation;
 use super::{Adopted, AdoptedReceiver};
-use crate::frame::{Frame, StopWatch, outside_a_task};
+use crate::frame::{Frame, StopWatch, budget, outside_a_task};
 use crate::{AwaitError, Outcome};
 
 /// Work that a task can adopt: the future that awaits it may be dropped, and the task then waits for the
@@ -76,11 +76,15 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        if matches!(this.stage, Stage::New(_)) && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         let stage = core::mem::replace(&mut this.stage, Stage::Finished);
         let outcome = Frame::current(|frame| {
             let frame = frame.unwrap_or_else(|| outside_a_task(A::NAME));
             let polled = match stage {
-                // SAFETY: the contract of `Adoptable` is what `start` requires.
+                // SAFETY: `Adoptable` requires of `A` that its operation completes the receiver once, and is not
+                // used afterwards.
                 Stage::New(work) => unsafe { Adopted::start(|receiver| work.connect(receiver), frame, cx) },
                 Stage::Running(running) => running.poll(frame, cx),
                 Stage::Finished => polled_again(A::NAME, this.location),
@@ -96,6 +100,9 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
                 }
             }
         });
+        if outcome.is_some() {
+            budget::spend();
+        }
         match outcome {
             Some(Outcome::Value(value)) => Poll::Ready(A::Error::value(value)),
             Some(Outcome::Error(error)) => Poll::Ready(error.error()),

@@ -1,5 +1,6 @@
 //! The rendezvous of starting and completing a child: tells whether the child completed before its `start`
-//! returned.
+//! returned. Nothing is handed over and neither side waits, so it has two states where
+//! [`Rendezvous`](super::Rendezvous) has six.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 

@@ -150,7 +150,12 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         // SAFETY: rule 3: the waker is ours, because `wait` was not called yet.
         unsafe { *this.shared.waker.get() = Some(cx.waker().clone()) };
         match this.shared.rendezvous.wait() {
-            Wait::Wait => Err(running),
+            Wait::Wait => {
+                if frame.is_asked_to_stop() {
+                    frame.hold();
+                }
+                Err(running)
+            }
             Wait::Done => Ok(running.take_outcome(frame)),
         }
     }
@@ -243,8 +248,8 @@ impl<V, E, O: Operation> Storage<V, E, O> {
     /// # Safety
     /// Rule 4: called once, by the owner of the storage, after the operation has completed.
     unsafe fn clear(storage: NonNull<Self>) -> (AdoptedMemory, Outcome<V, E>) {
-        // SAFETY: rule 4: the storage is ours alone, and the operation has completed, by the contract of this
-        // function.
+        // SAFETY: rule 4: the storage is ours alone, and the operation has completed: `take_outcome` and `free`
+        // are called when the rendezvous has said so.
         unsafe {
             let this = storage.as_ref();
             let outcome = (*this.shared.outcome.get()).take().expect("a completed operation has an outcome");
@@ -265,7 +270,7 @@ impl<V, E, O: Operation> Storage<V, E, O> {
     /// # Safety
     /// As for [`clear`](Storage::clear); `shared` is the first field of a storage of this type.
     unsafe fn free(shared: NonNull<Shared<V, E>>) {
-        // SAFETY: `shared` is the first field (`repr(C)`), and rule 4 holds by the contract of this function.
+        // SAFETY: `shared` is the first field (`repr(C)`). Rule 4: the rendezvous has told the caller to free it.
         // A panic of the value's destructor has been reported by the panic hook.
         unsafe {
             let (memory, outcome) = Self::clear(shared.cast());

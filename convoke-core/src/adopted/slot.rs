@@ -29,7 +29,7 @@ pub struct Slot<O> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: rule 2: the contracts of the methods require of the parent that one thread at a time uses the slot.
+// SAFETY: rule 2: the parent, which calls the unsafe methods, lets one thread at a time use the slot.
 unsafe impl<O: Send> Sync for Slot<O> {}
 
 impl<O: Operation> Slot<O> {
@@ -47,8 +47,8 @@ impl<O: Operation> Slot<O> {
     /// The slot is pinned with its parent, is empty, and no other thread uses it.
     #[inline]
     pub unsafe fn connect(&self, connect: impl FnOnce() -> O) {
-        // SAFETY: rules 2 and 3: the slot is empty and no other thread uses it, by the contract. So nothing
-        // is overwritten.
+        // SAFETY: rule 2: the parent calls this on the thread that starts it, before other threads know of the
+        // child. Rule 3: it does so once, or after `clear`, so that nothing is overwritten.
         unsafe { (*self.child.get()).write(abort_on_unwind(connect)) };
         self.full.set(true);
     }
@@ -61,8 +61,8 @@ impl<O: Operation> Slot<O> {
     pub unsafe fn start(this: NonNull<Self>) {
         // SAFETY: rule 4: the slot is alive, as the child has not completed before it is started.
         let child = unsafe { this.as_ref() }.child.get().cast::<O>();
-        // SAFETY: rule 3: the slot is full, by the contract. Rule 1: the child does not move. It is started
-        // once and its storage lives until it has completed, by the contract.
+        // SAFETY: rule 3: the slot is full, as the parent has connected the child before. Rule 1: the child does
+        // not move. The parent starts it once, and keeps the slot until the child has completed (rule 4).
         abort_on_unwind(|| unsafe { Pin::new_unchecked(&mut *child).start() });
     }
 
@@ -72,8 +72,8 @@ impl<O: Operation> Slot<O> {
     /// As for [`connect`](Slot::connect) and [`start`](Slot::start).
     #[inline]
     pub unsafe fn run(this: NonNull<Self>, connect: impl FnOnce() -> O) {
-        // SAFETY: the contract of this function is that of both. The slot is alive until the child was
-        // started and has completed.
+        // SAFETY: the parent's slot is empty, and pinned with it: this function requires what `connect` does.
+        // So it is full for `start`; and rule 4: it exists until the child has completed.
         unsafe {
             this.as_ref().connect(connect);
             Self::start(this);
@@ -87,8 +87,8 @@ impl<O: Operation> Slot<O> {
     #[inline]
     pub unsafe fn clear(&self) {
         if self.full.replace(false) {
-            // SAFETY: rule 3: the slot was full, and is marked as empty now. Nothing uses the child any more,
-            // by the contract.
+            // SAFETY: rule 3: the slot was full, and is marked as empty now. Nothing uses the child any more: the
+            // parent calls this after the child has completed it, or before it has started the child.
             unsafe { (*self.child.get()).assume_init_drop() };
         }
     }
@@ -102,7 +102,7 @@ impl<O: Operation> Slot<O> {
     /// As for [`clear`](Slot::clear).
     #[inline]
     pub unsafe fn clear_after<V, E>(&self, outcome: Outcome<V, E>) -> Outcome<V, E> {
-        // SAFETY: the contract of this function is that of `clear`.
+        // SAFETY: the child has completed with `outcome`, so nothing uses it any more, as `clear` requires.
         match Panic::catch(|| unsafe { self.clear() }) {
             Ok(()) => outcome,
             Err(panic) => outcome.or_panic(panic),

@@ -64,7 +64,9 @@ unsafe impl Send for EnvStop {}
 unsafe impl Sync for EnvStop {}
 
 impl Env {
-    /// Creates an environment that runs work inline, never stops, and has no locals.
+    /// Creates an environment without an executor of its own: work in it runs inline, on the thread that starts or
+    /// wakes it. It never stops, and has no locals. Work in it that waits for a time panics, because no thread
+    /// could run it then. For tasks, use `Env::from(executor)`.
     pub fn new() -> Self {
         Self::on(ExecutorRef::default())
     }

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::mem::ManuallyDrop;
+use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
@@ -33,30 +33,26 @@ impl ScopedEnv {
     /// # Safety
     /// `parent` outlives the result, and neither moves nor changes meanwhile.
     pub unsafe fn new(parent: &Env, changes: Changes) -> Self {
-        // SAFETY: rule 2, which the contract of this function repeats.
+        // SAFETY: rule 2, which this function requires: operations call it with the environment of their
+        // receiver, which outlives them.
         let mut this = unsafe { Self::lend(parent) };
-        let env: *mut Env = &mut *this.env;
-        // Written and not assigned: rule 1: the value there belongs to the parent and must not be dropped.
-        // SAFETY: `env` points to our own copy, to which there is no other reference.
-        unsafe {
-            if let Some(executor) = changes.executor {
-                ptr::write(&raw mut (*env).executor, executor);
-                this.own_executor = true;
-            }
-            if let Some(stop) = changes.stop {
-                ptr::write(&raw mut (*env).stop, EnvStop::Owned(stop));
-                this.own_stop = true;
-            }
-            if let Some(allocator) = changes.allocator {
-                ptr::write(&raw mut (*env).allocator, allocator);
-                this.own_allocator = true;
-            }
-            if !changes.locals.is_empty() {
-                ptr::write(&raw mut (*env).locals, parent.locals.clone());
-                this.own_locals = true;
-                for entry in changes.locals {
-                    (*env).locals.push(entry);
-                }
+        if let Some(executor) = changes.executor {
+            replace_lent(&mut this.env.executor, executor);
+            this.own_executor = true;
+        }
+        if let Some(stop) = changes.stop {
+            replace_lent(&mut this.env.stop, EnvStop::Owned(stop));
+            this.own_stop = true;
+        }
+        if let Some(allocator) = changes.allocator {
+            replace_lent(&mut this.env.allocator, allocator);
+            this.own_allocator = true;
+        }
+        if !changes.locals.is_empty() {
+            replace_lent(&mut this.env.locals, parent.locals.clone());
+            this.own_locals = true;
+            for entry in changes.locals {
+                this.env.locals.push(entry);
             }
         }
         this
@@ -67,13 +63,11 @@ impl ScopedEnv {
     /// # Safety
     /// `parent` and `stop` outlive the result, and do not move.
     pub unsafe fn with_in_place_stop(parent: &Env, stop: NonNull<InPlaceStop>) -> Self {
-        // SAFETY: rule 2, which the contract of this function repeats. The value that is overwritten is a
-        // copy: rule 1.
-        unsafe {
-            let mut this = Self::lend(parent);
-            ptr::write(&raw mut this.env.stop, EnvStop::InPlace(stop));
-            this
-        }
+        // SAFETY: rule 2, which this function requires: `parent` and `stop` belong to the task and the operation
+        // around the one that this environment lies in.
+        let mut this = unsafe { Self::lend(parent) };
+        replace_lent(&mut this.env.stop, EnvStop::InPlace(stop));
+        this
     }
 
     /// Creates a copy of `parent` that owns nothing.
@@ -95,6 +89,11 @@ impl ScopedEnv {
         let env = ManuallyDrop::new(env);
         Self { env, own_executor: false, own_stop: false, own_allocator: false, own_locals: false }
     }
+}
+
+/// Replaces a part that is lent, without dropping it: rule 1: it belongs to the parent.
+fn replace_lent<T>(part: &mut T, own: T) {
+    mem::forget(mem::replace(part, own));
 }
 
 impl Deref for ScopedEnv {

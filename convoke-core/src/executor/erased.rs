@@ -1,10 +1,8 @@
 //! An executor of any type in two words: one for the handle, one for the table of its functions.
 //!
-//! 1. `table` is that of [`Stored`] or [`Borrowed`] for the type `E` of the executor, and the same one has
-//!    made `word`.
-//! 2. The word of [`Stored`] owns an `E`: in the word itself if it fits, else in an `Arc`. `FITS` decides
-//!    which.
-//! 3. The word of [`Borrowed`] is the address of an `E` that fits into a word, and that outlives it.
+//! 1. `table` is that of the [`Hold`] whose value is in `word`: only `ExecutorRef::holding` pairs the two.
+//! 2. The word owns that value. A hold fits into a word by size and by alignment: `into_word` checks it.
+//! 3. A [`Lent`] is the address of an executor that outlives it: `ExecutorRef::lend` requires that.
 
 #![allow(unsafe_code)]
 
@@ -34,50 +32,73 @@ pub struct ExecutorRef {
     table: &'static Table,
 }
 
-/// The executor itself if it fits, else an `Arc` of it; for a borrowed executor, its address. In a cell,
-/// because an executor may have cells of its own.
+/// The value of a [`Hold`]. In a cell, because an executor may have cells of its own.
 struct Word(UnsafeCell<MaybeUninit<*const ()>>);
 
-impl Word {
-    #[inline]
-    const fn new(pointer: *const ()) -> Self {
-        Self(UnsafeCell::new(MaybeUninit::new(pointer)))
-    }
-
-    /// Returns the pointer in the word.
-    ///
-    /// # Safety
-    /// The word was made by `new`.
-    #[inline]
-    unsafe fn pointer(&self) -> *const () {
-        // SAFETY: `new` has initialised it, and nothing writes to a word that holds a pointer.
-        unsafe { (*self.0.get()).assume_init() }
-    }
-}
-
+/// The functions of a hold. Those that are called for each piece of work have an entry of their own; the rest
+/// goes through `executor`, which costs a second call through a pointer.
 struct Table {
     post: unsafe fn(&Word, Runnable),
     post_last: unsafe fn(Word, Runnable),
     post_cloned: unsafe fn(*const Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
-    parallelism: unsafe fn(&Word) -> usize,
     owner_thread: unsafe fn(&Word) -> Option<&OwnerThread>,
-    timers: unsafe fn(&Word) -> Option<&dyn Timers>,
-    context: unsafe fn(&Word) -> Option<&(dyn Any + Send + Sync)>,
-    work_began: unsafe fn(&Word),
-    work_ended: unsafe fn(&Word),
     clone: unsafe fn(&Word) -> ExecutorRef,
     lend: unsafe fn(&Word) -> ExecutorRef,
-    drop: unsafe fn(&mut Word),
-    eq: unsafe fn(&Word, &dyn Any) -> bool,
-    get: unsafe fn(&Word) -> &dyn Any,
-    type_name: fn() -> &'static str,
+    drop: unsafe fn(Word),
+    executor: unsafe fn(&Word) -> &dyn AnyExecutor,
     queues_locally: bool,
 }
 
-// SAFETY: an executor is `Send` and `Sync`, and rules 2 and 3 say that the word holds one, an `Arc` of one,
-// or the address of one.
+/// The functions of an executor that are called rarely.
+trait AnyExecutor {
+    fn parallelism(&self) -> usize;
+    fn timers(&self) -> Option<&dyn Timers>;
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)>;
+    fn work_began(&self);
+    fn work_ended(&self);
+    fn as_any(&self) -> &dyn Any;
+    fn is_equal(&self, other: &dyn Any) -> bool;
+    fn type_name(&self) -> &'static str;
+}
+
+impl<E: Executor> AnyExecutor for E {
+    fn parallelism(&self) -> usize {
+        Executor::parallelism(self)
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        Executor::timers(self)
+    }
+
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Executor::context(self)
+    }
+
+    fn work_began(&self) {
+        Executor::work_began(self);
+    }
+
+    fn work_ended(&self) {
+        Executor::work_ended(self);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_equal(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+
+    fn type_name(&self) -> &'static str {
+        type_name::<E>()
+    }
+}
+
+// SAFETY: an executor is `Send` and `Sync`, and the word holds one, an `Arc` of one, or the address of one:
+// the three kinds of `Hold`.
 unsafe impl Send for ExecutorRef {}
 // SAFETY: an executor is `Send` and `Sync`, and a shared word gives out only shared references to it.
 unsafe impl Sync for ExecutorRef {}
@@ -94,7 +115,23 @@ impl ExecutorRef {
             return erased.take().expect("`executor` was set to `Some` above");
         }
         let executor = executor.expect("`executor` was set to `Some` above, and not taken");
-        Stored::<E>::put(executor)
+        if Inline::<E>::FITS {
+            Self::holding(Inline(executor))
+        } else {
+            Self::holding(Counted(Arc::new(executor)))
+        }
+    }
+
+    /// Puts a hold into the word, with its table.
+    #[inline]
+    fn holding<H: Hold>(hold: H) -> Self {
+        Self { word: hold.into_word(), table: H::TABLE }
+    }
+
+    /// Returns the executor as an object, for the functions that have no entry in the table.
+    fn executor(&self) -> &dyn AnyExecutor {
+        // SAFETY: rule 1: the table fits the word.
+        unsafe { (self.table.executor)(&self.word) }
     }
 
     /// Lends the executor without counting a reference. Copies nothing that the executor might change: an
@@ -104,8 +141,8 @@ impl ExecutorRef {
     /// `self` outlives the result, and does not move meanwhile.
     #[inline]
     pub(crate) unsafe fn lend(&self) -> ManuallyDrop<Self> {
-        // SAFETY: rule 1: the table fits the word. `self` outlives the result, by the contract of this
-        // function.
+        // SAFETY: rule 1: the table fits the word. Rule 3: `ScopedEnv`, which calls this, keeps the result
+        // beside a parent that it requires to outlive it.
         ManuallyDrop::new(unsafe { (self.table.lend)(&self.word) })
     }
 
@@ -120,7 +157,7 @@ impl ExecutorRef {
     /// Returns [`Executor::QUEUES_LOCALLY`] of the executor.
     #[doc(hidden)]
     #[inline]
-    pub fn queues_at_home(&self) -> bool {
+    pub fn queues_locally(&self) -> bool {
         self.table.queues_locally
     }
 
@@ -153,8 +190,7 @@ impl ExecutorRef {
 
     /// Returns the executor, if it is an `E`.
     pub fn downcast_ref<E: Executor>(&self) -> Option<&E> {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.get)(&self.word) }.downcast_ref()
+        self.executor().as_any().downcast_ref()
     }
 }
 
@@ -180,8 +216,7 @@ impl Executor for ExecutorRef {
     }
 
     fn parallelism(&self) -> usize {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.parallelism)(&self.word) }
+        self.executor().parallelism()
     }
 
     #[inline]
@@ -190,25 +225,20 @@ impl Executor for ExecutorRef {
         unsafe { (self.table.owner_thread)(&self.word) }
     }
 
-    #[inline]
     fn timers(&self) -> Option<&dyn Timers> {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.timers)(&self.word) }
+        self.executor().timers()
     }
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.context)(&self.word) }
+        self.executor().context()
     }
 
     fn work_began(&self) {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.work_began)(&self.word) }
+        self.executor().work_began();
     }
 
     fn work_ended(&self) {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.work_ended)(&self.word) }
+        self.executor().work_ended();
     }
 }
 
@@ -223,15 +253,16 @@ impl Clone for ExecutorRef {
 impl Drop for ExecutorRef {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: rule 1: the table fits the word, which is not used after `drop`.
-        unsafe { (self.table.drop)(&mut self.word) }
+        let word = Word(UnsafeCell::new(*self.word.0.get_mut()));
+        // SAFETY: rule 1: the table fits the word. Rule 2: the value moves out once, as `drop` is the last use
+        // of `self.word`.
+        unsafe { (self.table.drop)(word) }
     }
 }
 
 impl PartialEq for ExecutorRef {
     fn eq(&self, other: &Self) -> bool {
-        // SAFETY: rule 1: each table fits its word.
-        unsafe { (self.table.eq)(&self.word, (other.table.get)(&other.word)) }
+        self.executor().is_equal(other.executor().as_any())
     }
 }
 
@@ -243,180 +274,174 @@ impl Default for ExecutorRef {
 
 impl fmt::Debug for ExecutorRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ExecutorRef({})", (self.table.type_name)())
+        write!(f, "ExecutorRef({})", self.executor().type_name())
     }
 }
 
-/// The functions for a word that owns an `E`: rule 2. All of them require that the word was made by `put`.
-struct Stored<E>(core::marker::PhantomData<E>);
-
-impl<E: Executor> Stored<E> {
-    const FITS: bool = size_of::<E>() <= size_of::<Word>() && align_of::<E>() <= align_of::<Word>();
+/// A handle to an executor that fits into a word: [`Inline`], [`Counted`] or [`Lent`]. The functions that take
+/// a [`Word`] are called by the entries of `TABLE` alone, and so with a word of this type: rule 1.
+trait Hold: Sized + 'static {
+    type Executor: Executor;
+    /// A handle with a life of its own.
+    type Owned: Hold;
 
     const TABLE: &'static Table = &Table {
-        post: |word, runnable| Self::get(word).post(runnable),
-        post_last: Self::post_last,
+        post: |word, runnable| Self::borrow(word).executor().post(runnable),
+        post_last: |word, runnable| Self::take(word).post_last(runnable),
         post_cloned: Self::post_cloned,
+        dispatch: |word, runnable| Self::borrow(word).executor().dispatch(runnable),
         dispatch_cloned: Self::dispatch_cloned,
-        dispatch: |word, runnable| Self::get(word).dispatch(runnable),
-        parallelism: |word| Self::get(word).parallelism(),
-        owner_thread: |word| Self::get(word).owner_thread(),
-        timers: |word| Self::get(word).timers(),
-        context: |word| Self::get(word).context(),
-        work_began: |word| Self::get(word).work_began(),
-        work_ended: |word| Self::get(word).work_ended(),
-        clone: Self::duplicate,
-        lend: Self::lend,
-        drop: Self::discard,
-        eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
-        get: |word| Self::get(word),
-        type_name: type_name::<E>,
-        queues_locally: E::QUEUES_LOCALLY,
+        owner_thread: |word| Self::borrow(word).executor().owner_thread(),
+        clone: |word| ExecutorRef::holding(Self::borrow(word).to_owned()),
+        lend: |word| Self::borrow(word).lend(),
+        drop: |word| drop(Self::take(word)),
+        executor: |word| Self::borrow(word).executor(),
+        queues_locally: Self::Executor::QUEUES_LOCALLY,
     };
 
+    fn executor(&self) -> &Self::Executor;
+
+    fn to_owned(&self) -> Self::Owned;
+
+    /// Returns the address of this handle, or another one that can be used for as long.
+    fn lend(&self) -> ExecutorRef;
+
+    /// Queues work through a handle that is not needed any more.
+    fn post_last(self, runnable: Runnable);
+
+    /// Moves the handle into a word.
     #[inline]
-    fn put(executor: E) -> ExecutorRef {
-        if !Self::FITS {
-            return ExecutorRef {
-                word: Word::new(Arc::into_raw(Arc::new(executor)).cast()),
-                table: Self::TABLE,
-            };
-        }
+    fn into_word(self) -> Word {
+        // Constant, but not checked at compile time: `new` has a branch for each size.
+        assert!(Inline::<Self>::FITS, "an executor that is too large is counted");
         let mut word = MaybeUninit::<*const ()>::uninit();
-        // SAFETY: rule 2: `FITS` says that an `E` fits into the word by size and by alignment.
-        unsafe { word.as_mut_ptr().cast::<E>().write(executor) };
-        ExecutorRef { word: Word(UnsafeCell::new(word)), table: Self::TABLE }
+        // SAFETY: rule 2: the handle fits into the word, as the assertion says.
+        unsafe { word.as_mut_ptr().cast::<Self>().write(self) };
+        Word(UnsafeCell::new(word))
     }
 
     #[inline]
-    fn get(word: &Word) -> &E {
-        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant.
-        unsafe { if Self::FITS { &*word.0.get().cast::<E>() } else { &*word.pointer().cast::<E>() } }
+    fn borrow(word: &Word) -> &Self {
+        // SAFETY: rule 1: `into_word` of this type has made the word. Rule 2: the word still owns the handle.
+        unsafe { &*word.0.get().cast::<Self>() }
     }
 
     #[inline]
-    fn duplicate(word: &Word) -> ExecutorRef {
-        if Self::FITS {
-            return Self::put(Self::get(word).clone());
-        }
-        // SAFETY: rule 2: it does not fit, so that `put` has made the word by `Word::new`.
-        let executor = unsafe { word.pointer() };
-        // SAFETY: rule 2: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it
-        // alive.
-        unsafe { Arc::increment_strong_count(executor.cast::<E>()) };
-        ExecutorRef { word: Word::new(executor), table: Self::TABLE }
+    fn take(word: Word) -> Self {
+        // SAFETY: rule 1: `into_word` of this type has made the word. Rule 2: the word is consumed, so that
+        // the handle is moved out once.
+        unsafe { word.0.get().cast::<Self>().read() }
     }
 
-    #[inline]
-    fn lend(word: &Word) -> ExecutorRef {
-        if Self::FITS {
-            let executor = core::ptr::from_ref(Self::get(word));
-            return ExecutorRef { word: Word::new(executor.cast()), table: Borrowed::<E>::TABLE };
-        }
-        // The stored pointer, and not one made from a reference to the executor: a clone of the result writes the counts beside it.
-        // SAFETY: the executor does not fit, and so the word holds the pointer that `Arc::into_raw` returned.
-        ExecutorRef { word: Word::new(unsafe { word.pointer() }), table: Self::TABLE }
-    }
-
-    fn post_last(word: Word, runnable: Runnable) {
-        if Self::FITS {
-            // SAFETY: rule 2: `put` has stored an `E` in the word, by the same constant. The word is
-            // consumed, so it is read once.
-            return unsafe { word.0.get().cast::<E>().read() }.post_last(runnable);
-        }
-        // Dropped also when `post` panics.
-        let executor = ExecutorRef { word, table: Self::TABLE };
-        Self::get(&executor.word).post(runnable);
-    }
-
-    /// Posts through a clone of the executor.
+    /// Posts through a clone of the handle.
     ///
     /// # Safety
     /// As for [`ExecutorRef::post_cloned`].
     unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
-        contain::<E, _>(move || {
-            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
-            // after the clone is made.
-            let word = || unsafe { &*word };
-            if Self::FITS {
-                Self::get(word()).clone().post_last(runnable);
-            } else {
-                Self::duplicate(word()).post_last(runnable);
-            }
-        });
+        // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after
+        // the clone is made.
+        let clone = move || Self::borrow(unsafe { &*word }).to_owned();
+        contain::<Self::Executor, _>(move || clone().post_last(runnable));
     }
 
-    /// Dispatches through a clone of the executor.
+    /// Dispatches through a clone of the handle.
     ///
     /// # Safety
     /// As for [`ExecutorRef::dispatch_cloned`].
     unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
         // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
         // the clone is made.
-        contain::<E, _>(move || unsafe { Self::duplicate(&*word) }.dispatch(runnable)).flatten()
-    }
-
-    #[inline]
-    fn discard(word: &mut Word) {
-        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant.
-        // Called once, by `drop`.
-        unsafe {
-            if Self::FITS {
-                word.0.get().cast::<E>().drop_in_place();
-            } else {
-                drop(Arc::from_raw(word.pointer().cast::<E>()));
-            }
-        }
+        let clone = move || Self::borrow(unsafe { &*word }).to_owned();
+        contain::<Self::Executor, _>(move || clone().executor().dispatch(runnable)).flatten()
     }
 }
 
-/// The functions for a word that is the address of an `E`: rule 3. All of them require that the word was made
-/// by [`Stored::lend`], and that the executor still exists.
-struct Borrowed<E>(core::marker::PhantomData<E>);
+/// An executor that fits into a word itself.
+struct Inline<E>(E);
 
-impl<E: Executor> Borrowed<E> {
-    const TABLE: &'static Table = &Table {
-        post: |word, runnable| Self::get(word).post(runnable),
-        post_last: |word, runnable| Self::get(&word).post(runnable),
-        post_cloned: |word, runnable| {
-            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
-            // after the clone is made.
-            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().post_last(runnable));
-        },
-        dispatch_cloned: |word, runnable| {
-            // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable
-            // after the clone is made.
-            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().dispatch(runnable)).flatten()
-        },
-        dispatch: |word, runnable| Self::get(word).dispatch(runnable),
-        parallelism: |word| Self::get(word).parallelism(),
-        owner_thread: |word| Self::get(word).owner_thread(),
-        timers: |word| Self::get(word).timers(),
-        context: |word| Self::get(word).context(),
-        work_began: |word| Self::get(word).work_began(),
-        work_ended: |word| Self::get(word).work_ended(),
-        clone: Self::duplicate,
-        lend: Self::lend,
-        drop: |_| (),
-        eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
-        get: |word| Self::get(word),
-        type_name: type_name::<E>,
-        queues_locally: E::QUEUES_LOCALLY,
-    };
+impl<E> Inline<E> {
+    /// True if an `E` fits into a word, by size and by alignment.
+    const FITS: bool = size_of::<E>() <= size_of::<Word>() && align_of::<E>() <= align_of::<Word>();
+}
+
+/// An executor that does not fit.
+struct Counted<E>(Arc<E>);
+
+/// The address of a handle in the word of another `ExecutorRef`, which outlives it: rule 3.
+struct Lent<H>(NonNull<H>);
+
+impl<E: Executor> Hold for Counted<E> {
+    type Executor = E;
+    type Owned = Self;
+
+    fn executor(&self) -> &E {
+        &self.0
+    }
+
+    fn to_owned(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn lend(&self) -> ExecutorRef {
+        ExecutorRef::holding(Lent(NonNull::from(self)))
+    }
+
+    fn post_last(self, runnable: Runnable) {
+        self.0.post(runnable);
+    }
+}
+
+impl<E: Executor> Hold for Inline<E> {
+    type Executor = E;
+    type Owned = Self;
 
     #[inline]
-    fn get(word: &Word) -> &E {
-        // SAFETY: rule 3: `Stored::lend` has made the word from a reference to an `E` that still exists.
-        unsafe { &*word.pointer().cast::<E>() }
+    fn executor(&self) -> &E {
+        &self.0
     }
 
-    fn duplicate(word: &Word) -> ExecutorRef {
-        Stored::put(Self::get(word).clone())
+    #[inline]
+    fn to_owned(&self) -> Self {
+        Self(self.0.clone())
     }
 
-    fn lend(word: &Word) -> ExecutorRef {
-        // SAFETY: rule 3: `Stored::lend` has made the word by `Word::new`.
-        ExecutorRef { word: Word::new(unsafe { word.pointer() }), table: Self::TABLE }
+    fn lend(&self) -> ExecutorRef {
+        ExecutorRef::holding(Lent(NonNull::from(self)))
+    }
+
+    #[inline]
+    fn post_last(self, runnable: Runnable) {
+        self.0.post_last(runnable);
+    }
+}
+
+impl<H: Hold> Hold for Lent<H> {
+    type Executor = H::Executor;
+    type Owned = H::Owned;
+
+    #[inline]
+    fn executor(&self) -> &H::Executor {
+        self.original().executor()
+    }
+
+    fn to_owned(&self) -> H::Owned {
+        self.original().to_owned()
+    }
+
+    fn lend(&self) -> ExecutorRef {
+        ExecutorRef::holding(Self(self.0))
+    }
+
+    fn post_last(self, runnable: Runnable) {
+        self.executor().post(runnable);
+    }
+}
+
+impl<H> Lent<H> {
+    #[inline]
+    fn original(&self) -> &H {
+        // SAFETY: rule 3: the handle that was lent still exists, at the same place.
+        unsafe { self.0.as_ref() }
     }
 }
 
@@ -447,9 +472,9 @@ mod tests {
     fn what_is_lent_can_be_cloned() {
         let by_hand = ByHand::new();
         for erased in [ExecutorRef::new(by_hand.clone()), ExecutorRef::new(Large(by_hand, [1, 2]))] {
-            // SAFETY: it stays where it is, and goes after what was lent.
+            // SAFETY: rule 3: `erased` does not move, and is dropped after what was lent.
             let lent = unsafe { erased.lend() };
-            // SAFETY: as above.
+            // SAFETY: rule 3: `lent` does not move, and is dropped after what was lent again.
             let lent_again = unsafe { lent.lend() };
             let clones = [(*lent).clone(), (*lent_again).clone()];
             assert!(clones[0] == erased && clones[1] == erased);

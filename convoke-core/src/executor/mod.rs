@@ -24,13 +24,14 @@
 //! | --- | --- |
 //! | `mod.rs` | the trait [`Executor`] |
 //! | `runnable.rs` | [`Runnable`], [`Header`], [`WorkKind`]: the unit of work |
-//! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers |
+//! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers; [`LocalRunQueue`]: in a cell |
 //! | `stopping.rs` | [`Runnable::stop`]: stops work without deep recursion |
 //! | `owner_thread.rs` | [`OwnerThread`] and its remote wakes |
 //! | `closed.rs` | threads that act for an owner that is closed |
 //! | `erased.rs` | [`ExecutorRef`]: an executor of any type in two words |
 //! | `contained.rs` | calls that catch the panics of executors |
 //! | `inline.rs` | [`InlineExecutor`] |
+//! | `on_top.rs` | work that runs on top of the work that starts it, a few levels deep |
 //! | `timers.rs` | the contract of timers |
 //! | `waits.rs` | [`Waits`]: the wait location of a task, in the word of its link |
 
@@ -38,6 +39,7 @@ mod closed;
 mod contained;
 mod erased;
 mod inline;
+mod on_top;
 mod owner_thread;
 mod queue;
 mod runnable;
@@ -49,9 +51,9 @@ pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
 pub use inline::InlineExecutor;
 pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
-pub use queue::RunQueue;
+pub use queue::{LocalRunQueue, RunQueue};
 pub use runnable::{Call, Header, Runnable, WorkKind};
-pub use timers::{Timer, TimerLinks, Timers};
+pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers};
 pub use waits::Waits;
 
 use core::any::Any;

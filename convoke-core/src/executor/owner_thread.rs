@@ -93,7 +93,8 @@ unsafe impl Sync for Shared {}
 // SAFETY: no field is bound to a thread. Rule 1 is about the threads that enter, and not about the one that
 // holds this.
 unsafe impl Send for Shared {}
-// SAFETY: the contract of `OwnerThread::send` says that the call may be made on the owner thread.
+// SAFETY: it is sent to the owner thread, and run there: the tasks that call `OwnerThread::send` hold a count
+// for it.
 unsafe impl Send for RemoteWake {}
 
 /// Proof that this thread acts for an owner. Dropping it leaves the owner.
@@ -184,10 +185,7 @@ impl OwnerThread {
     pub unsafe fn send(&self, wake: RemoteWake) -> Option<Runnable> {
         let mut wakes = self.shared.wakes();
         wakes.list.push(wake);
-        let post = !core::mem::replace(&mut wakes.posted, true);
-        drop(wakes);
-        // SAFETY: rule 3: `posted` was false, so the header is not posted now.
-        post.then(|| unsafe { Shared::runnable(&self.shared) })
+        Shared::runnable(&self.shared, wakes)
     }
 }
 
@@ -200,15 +198,17 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Creates the runnable that runs the wakes.
-    ///
-    /// # Safety
-    /// Rule 3: the header is not posted now.
-    unsafe fn runnable(this: &Arc<Self>) -> Runnable {
+    /// Creates the runnable that runs the wakes, unless there is one already.
+    fn runnable(this: &Arc<Self>, mut wakes: MutexGuard<'_, Wakes>) -> Option<Runnable> {
+        if core::mem::replace(&mut wakes.posted, true) {
+            return None;
+        }
+        drop(wakes);
         let header = Arc::into_raw(this.clone()).cast_mut().cast::<Header>();
         // SAFETY: the header is the first field (`repr(C)`). The count that `into_raw` left keeps it alive
-        // until `called` takes the count back. Rule 3: there is no other runnable for it.
-        unsafe { Runnable::new(NonNull::new_unchecked(header)) }
+        // until `called` takes the count back. Rule 3: `posted` was false, so there is no other runnable for
+        // it.
+        Some(unsafe { Runnable::new(NonNull::new_unchecked(header)) })
     }
 
     /// Runs the wakes, or leaves them to another thread.
@@ -261,8 +261,8 @@ impl Shared {
             };
             for wake in &list {
                 // A waker or an executor of the program may panic: the other wakes are run nevertheless.
-                // SAFETY: the contract of `send`: it may be run once, and it was taken out of the list. This
-                // thread acts for the owner: `run_posted` is called after a check of `OwnerId::here`, and
+                // SAFETY: the task that has sent the wake holds a count for one run of it, and this is the one: it
+                // was taken out of the list. This thread acts for the owner: `run_posted` is called after a check of `OwnerId::here`, and
                 // `run_as_acting_owner` has entered.
                 if let Err(panic) = Panic::catch(|| unsafe { (wake.run)(wake.target) }) {
                     first_panic.get_or_insert(panic);

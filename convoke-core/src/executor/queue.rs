@@ -1,6 +1,7 @@
 //! A first-in, first-out queue of runnables that is linked through the work itself. It never allocates.
 //!
-//! 1. The queue holds the runnable, as its raw header, of everything in it. So it owns their links.
+//! 1. The queue holds the runnable, as its [`Queued`] header, of everything in it. So the headers exist, and
+//!    their links belong to the queue.
 //! 2. The links from `head` on lead through `len` headers to `tail`.
 
 #![allow(unsafe_code)]
@@ -9,13 +10,37 @@ use core::fmt;
 use core::ptr::{self, NonNull};
 
 use super::{Header, Runnable};
+use crate::sync::UnsafeCell;
 
 /// A queue of [`Runnable`]s for one owner at a time. Dropping it stops all work that is still in it.
 pub struct RunQueue {
-    head: *mut Header,
-    /// The last header. Meaningless while `head` is null.
-    tail: *mut Header,
+    head: Option<Queued>,
+    /// The last header. Dangling while `head` is `None`.
+    tail: Queued,
     len: usize,
+}
+
+/// The header of a runnable that a queue, or a chain on its way into one, holds: rule 1.
+#[derive(Clone, Copy, PartialEq)]
+struct Queued(NonNull<Header>);
+
+impl Queued {
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: rule 1: the queue holds the runnable, and a header exists while there is a runnable for it.
+        // `tail` is used only while `head` says that it is not dangling (rule 2).
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    fn next(self) -> Option<Self> {
+        NonNull::new(self.header().link()).map(Self)
+    }
+
+    #[inline]
+    fn set_next(self, next: Option<Self>) {
+        self.header().set_link(next.map_or(ptr::null_mut(), |next| next.0.as_ptr()));
+    }
 }
 
 // SAFETY: rule 1: the queue owns its runnables, and those are `Send`.
@@ -26,13 +51,13 @@ unsafe impl Sync for RunQueue {}
 impl RunQueue {
     /// Creates an empty queue.
     pub const fn new() -> Self {
-        Self { head: ptr::null_mut(), tail: ptr::null_mut(), len: 0 }
+        Self { head: None, tail: Queued(NonNull::dangling()), len: 0 }
     }
 
     /// Returns true if it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head.is_null()
+        self.head.is_none()
     }
 
     /// Returns the number of runnables in it.
@@ -44,29 +69,28 @@ impl RunQueue {
     /// Adds a runnable at the end.
     #[inline]
     pub fn push(&mut self, runnable: Runnable) {
-        let header = runnable.into_raw();
-        // SAFETY: `into_raw` has given us the runnable, and with it the link.
-        unsafe { Runnable::set_link(header, ptr::null_mut()) };
-        if self.head.is_null() {
-            self.head = header.as_ptr();
-        } else {
-            // SAFETY: rules 1 and 2: the queue is not empty, so `tail` is in it and its link is ours.
-            unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), header.as_ptr()) };
-        }
-        self.tail = header.as_ptr();
+        let added = Queued(runnable.into_raw());
+        added.set_next(None);
+        self.link_behind(added);
+        self.tail = added;
         self.len += 1;
+    }
+
+    /// Links a chain behind the last header.
+    #[inline]
+    fn link_behind(&mut self, chain: Queued) {
+        match self.head {
+            None => self.head = Some(chain),
+            Some(_) => self.tail.set_next(Some(chain)),
+        }
     }
 
     /// Takes the first runnable.
     #[inline]
     pub fn pop(&mut self) -> Option<Runnable> {
-        let header = NonNull::new(self.head)?;
-        // SAFETY: rule 1: `header` is in the queue. It is taken out, so that its runnable is made once.
-        unsafe {
-            self.head = Runnable::link(header);
-            self.len -= 1;
-            Some(Runnable::from_raw(header))
-        }
+        let first = self.head?;
+        self.head = first.next();
+        Some(self.unlinked(first))
     }
 
     /// Takes the runnable at index `behind`, or the first one if there are not as many. The cost is linear in
@@ -75,38 +99,33 @@ impl RunQueue {
         if behind == 0 || behind >= self.len {
             return self.pop();
         }
-        let mut before = NonNull::new(self.head)?;
-        // SAFETY: rules 1 and 2: there are more than `behind` headers, so none of the links here is null.
-        // `taken` is unlinked, so that its runnable is made once.
-        unsafe {
-            for _ in 1..behind {
-                before = NonNull::new_unchecked(Runnable::link(before));
-            }
-            let taken = NonNull::new_unchecked(Runnable::link(before));
-            Runnable::set_link(before, Runnable::link(taken));
-            if self.tail == taken.as_ptr() {
-                self.tail = before.as_ptr();
-            }
-            self.len -= 1;
-            Some(Runnable::from_raw(taken))
+        let mut before = self.head?;
+        for _ in 1..behind {
+            before = before.next()?;
         }
+        let taken = before.next()?;
+        before.set_next(taken.next());
+        if self.tail == taken {
+            self.tail = before;
+        }
+        Some(self.unlinked(taken))
+    }
+
+    /// Returns the runnable of a header that was unlinked just now.
+    #[inline]
+    fn unlinked(&mut self, taken: Queued) -> Runnable {
+        self.len -= 1;
+        // SAFETY: rule 1: the queue held the runnable, and gives it up: `pop` and `take` have unlinked the
+        // header, so that this is done once.
+        unsafe { Runnable::from_raw(taken.0) }
     }
 
     /// Moves all runnables of `other` to the end of this queue, in order and in constant time.
     pub fn append(&mut self, other: &mut Self) {
-        if other.is_empty() {
-            return;
-        }
-        if self.head.is_null() {
-            self.head = other.head;
-        } else {
-            // SAFETY: rules 1 and 2: the queue is not empty, so `tail` is in it and its link is ours.
-            unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), other.head) };
-        }
+        let Some(chain) = other.head.take() else { return };
+        self.link_behind(chain);
         self.tail = other.tail;
-        self.len += other.len;
-        other.head = ptr::null_mut();
-        other.len = 0;
+        self.len += core::mem::take(&mut other.len);
     }
 
     /// Creates a queue from a chain that is linked newest first, as a lock-free stack yields it. The queue
@@ -115,15 +134,16 @@ impl RunQueue {
     /// # Safety
     /// Every header of the chain came from `Runnable::into_raw`, and the queue takes over their runnables.
     #[inline]
-    pub unsafe fn from_newest_first(mut chain: *mut Header) -> Self {
-        let mut queue = Self { head: ptr::null_mut(), tail: chain, len: 0 };
-        while let Some(header) = NonNull::new(chain) {
-            // SAFETY: the caller has passed the runnable of `header` to us, and with it the link.
-            unsafe {
-                chain = Runnable::link(header);
-                Runnable::set_link(header, queue.head);
-            }
-            queue.head = header.as_ptr();
+    pub unsafe fn from_newest_first(chain: *mut Header) -> Self {
+        let mut queue = Self::new();
+        let mut next = NonNull::new(chain).map(Queued);
+        if let Some(newest) = next {
+            queue.tail = newest;
+        }
+        while let Some(queued) = next {
+            next = queued.next();
+            queued.set_next(queue.head);
+            queue.head = Some(queued);
             queue.len += 1;
         }
         queue
@@ -145,5 +165,70 @@ impl Drop for RunQueue {
 impl fmt::Debug for RunQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunQueue").field("len", &self.len).finish()
+    }
+}
+
+/// A [`RunQueue`] that code of one thread shares: a cell. No work runs inside of its methods.
+///
+/// 1. It is not `Sync`, so one thread uses it.
+/// 2. `with` is private, and is called only with functions of `RunQueue` that run no code of the program. So
+///    there is never a second reference to the queue.
+#[derive(Default)]
+pub struct LocalRunQueue(UnsafeCell<RunQueue>);
+
+impl LocalRunQueue {
+    /// Creates an empty queue.
+    pub fn new() -> Self {
+        Self(UnsafeCell::new(RunQueue::new()))
+    }
+
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut RunQueue) -> R) -> R {
+        // SAFETY: rules 1 and 2: neither another thread nor `f` comes here while the reference exists.
+        f(unsafe { &mut *self.0.get() })
+    }
+
+    /// Returns true if it is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.with(|queue| queue.is_empty())
+    }
+
+    /// Returns the number of runnables in it.
+    pub fn len(&self) -> usize {
+        self.with(|queue| queue.len())
+    }
+
+    /// Adds a runnable at the end.
+    #[inline]
+    pub fn push(&self, runnable: Runnable) {
+        self.with(|queue| queue.push(runnable));
+    }
+
+    /// Takes the first runnable.
+    #[inline]
+    pub fn pop(&self) -> Option<Runnable> {
+        self.with(RunQueue::pop)
+    }
+
+    /// Takes the runnable at index `behind`, or the first one if there are not as many.
+    pub fn take(&self, behind: usize) -> Option<Runnable> {
+        self.with(|queue| queue.take(behind))
+    }
+
+    /// Takes all runnables.
+    pub fn take_all(&self) -> RunQueue {
+        self.with(core::mem::take)
+    }
+
+    /// Moves all runnables of `other` to the end of this queue.
+    pub fn append(&self, mut other: RunQueue) {
+        self.with(|queue| queue.append(&mut other));
+    }
+}
+
+impl fmt::Debug for LocalRunQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalRunQueue").field("len", &self.len()).finish()
     }
 }

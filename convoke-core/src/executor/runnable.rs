@@ -128,6 +128,18 @@ impl Header {
         &self.link
     }
 
+    /// Returns the link, for the queue that holds the [`Runnable`] and has set the link.
+    #[inline]
+    pub(super) fn link(&self) -> *mut Self {
+        self.link.link()
+    }
+
+    /// Sets the link, for the holder of the [`Runnable`].
+    #[inline]
+    pub(super) fn set_link(&self, next: *mut Self) {
+        self.link.set_link(next);
+    }
+
     /// Returns the wait location, if the work has recorded one since it was last in a queue. For diagnosis,
     /// on any thread.
     pub fn waits_at(&self) -> Option<&'static Location<'static>> {
@@ -163,7 +175,7 @@ pub struct Runnable {
     header: NonNull<Header>,
 }
 
-// SAFETY: the contract of `Runnable::new` says that the work may be run and stopped on any thread.
+// SAFETY: work is made a runnable by `Runnable::new`, which requires that any thread may run and stop it.
 unsafe impl Send for Runnable {}
 // SAFETY: a shared `&Runnable` gives access to nothing.
 unsafe impl Sync for Runnable {}
@@ -200,26 +212,21 @@ impl Runnable {
         Self { header }
     }
 
-    /// Returns the link, for intrusive queues: the address of the next header, or null.
-    /// [Set](Runnable::set_link) it first: it has no defined value before.
-    ///
-    /// # Safety
-    /// `header` came from `into_raw` of a runnable that the caller holds, and the link was set since.
+    /// Returns the address of its header.
     #[inline]
-    pub unsafe fn link(header: NonNull<Header>) -> *mut Header {
-        // SAFETY: rule 1: the caller holds the runnable, so the header is alive.
-        unsafe { header.as_ref() }.link.link()
+    pub fn address(&self) -> NonNull<Header> {
+        self.header
     }
 
-    /// Sets the link of a runnable.
+    /// Sets the link, for intrusive queues: the address of the next header, or null.
     ///
     /// # Safety
-    /// `header` came from `into_raw` of a runnable that the caller holds.
+    /// `next` is null or the [address](Runnable::address) of a header, which need not exist any more: a
+    /// diagnosis tells links from wait locations by their alignment.
     #[inline]
-    pub unsafe fn set_link(header: NonNull<Header>, next: *mut Header) {
-        // SAFETY: rules 1 and 2: the caller holds the runnable, so the header is alive and the link is its
-        // own.
-        unsafe { header.as_ref() }.link.set_link(next);
+    pub unsafe fn set_link(&self, next: *mut Header) {
+        // SAFETY: rules 1 and 2: the header exists while there is this runnable, and the link is its own.
+        unsafe { self.header.as_ref() }.set_link(next);
     }
 
     #[inline]

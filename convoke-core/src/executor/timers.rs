@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -31,33 +32,22 @@ pub unsafe trait Timers: Send + Sync {
     /// Arms the timer: it is called when the clock has reached `at`, or later. Earlier timers are called
     /// first, and those of the same time in the order in which they were armed. The call may happen on
     /// another thread before this returns. Timers that have ended call at once, with [`Call::Stop`].
-    ///
-    /// # Safety
-    /// The timer does not move until its function was called or `disarm` has returned, and is not armed
-    /// already.
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant);
+    fn arm(&self, timer: IdleTimer, at: Instant);
 
     /// Arms the timer for `duration` from now. Returns the time of the call, if it is known already. Timers
     /// whose thread reads the clock soon anyway may count from then on, so that arming does not read the
     /// clock. The call is never earlier than `now` plus `duration`.
     ///
     /// `now` plus `duration` must be a representable time.
-    ///
-    /// # Safety
-    /// As for [`arm`](Timers::arm).
-    unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
+    fn arm_after(&self, timer: IdleTimer, duration: Duration) -> Option<Instant> {
         let at = self.now() + duration;
-        // SAFETY: the contract of this function is that of `arm`.
-        unsafe { self.arm(timer, at) };
+        self.arm(timer, at);
         Some(at)
     }
 
     /// Returns the time of a timer that [`arm_after`](Timers::arm_after) has armed without knowing it, if the
     /// timer still waits and the time is known by now.
-    ///
-    /// # Safety
-    /// As for [`disarm`](Timers::disarm).
-    unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
+    fn known_time(&self, timer: ArmedTimer) -> Option<Instant> {
         let _ = timer;
         None
     }
@@ -65,11 +55,52 @@ pub unsafe trait Timers: Send + Sync {
     /// Disarms the timer. Returns true if that was in time: then its function is not called. Otherwise it has
     /// been called. If another thread is calling it now, this waits for that. From inside its own call it
     /// returns at once.
+    fn disarm(&self, timer: ArmedTimer) -> bool;
+}
+
+/// A timer that is not armed, and the right to arm it. [`Timers`] take it over when they arm it.
+#[derive(Debug)]
+pub struct IdleTimer(NonNull<Timer>);
+
+impl IdleTimer {
+    /// Creates the handle that arms the timer at this address.
     ///
     /// # Safety
-    /// The timer was armed by these timers, and `arm` has returned. It still exists, and no other thread
-    /// disarms it at the same time.
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool;
+    /// The timer exists and is not armed, and this is its only `IdleTimer`. From arming it until its function
+    /// was called, or until `disarm` has returned, it does not move and is not destroyed.
+    #[inline]
+    pub unsafe fn new(timer: NonNull<Timer>) -> Self {
+        Self(timer)
+    }
+
+    /// Returns the address that the timer is called with.
+    #[inline]
+    pub fn address(&self) -> NonNull<Timer> {
+        self.0
+    }
+}
+
+/// A timer that was armed, as its owner knows it: to disarm it, or to ask for its time.
+#[derive(Clone, Copy, Debug)]
+pub struct ArmedTimer(NonNull<Timer>);
+
+impl ArmedTimer {
+    /// Creates the handle that disarms the timer at this address.
+    ///
+    /// # Safety
+    /// The timers that the handle is passed to have armed the timer last, with this address, and that call
+    /// has returned. The timer exists until the call that the handle is passed to has returned, and no other
+    /// thread makes such a call at the same time.
+    #[inline]
+    pub unsafe fn new(timer: NonNull<Timer>) -> Self {
+        Self(timer)
+    }
+
+    /// Returns the address that the timer was armed with.
+    #[inline]
+    pub fn address(self) -> NonNull<Timer> {
+        self.0
+    }
 }
 
 /// A timer, inside of the work that waits for it: one function, and storage for the links of the [`Timers`].
@@ -80,6 +111,7 @@ pub unsafe trait Timers: Send + Sync {
 ///
 /// 1. `links` belongs to the timers that have armed it, which let one thread at a time access it.
 /// 2. `call` does not change.
+/// 3. A timer that is armed exists until it is called or disarmed: [`IdleTimer::new`] requires it.
 pub struct Timer {
     /// Written when the timer is armed, and not read before.
     links: UnsafeCell<MaybeUninit<TimerLinks>>,
@@ -91,13 +123,13 @@ pub struct Timer {
 #[derive(Debug)]
 pub struct TimerLinks {
     /// The time of the call, in the unit of the timers.
-    pub at: u64,
+    pub at: Cell<u64>,
     /// The next timer in the list.
-    pub next: *mut Timer,
+    pub next: Cell<Option<NonNull<Timer>>>,
     /// The previous timer in the list.
-    pub before: *mut Timer,
+    pub before: Cell<NonNull<Timer>>,
     /// The list that it is in, if it waits, and other data of the timers about its position.
-    pub place: u64,
+    pub position: Cell<u64>,
 }
 
 // SAFETY: rule 1: the timers let one thread at a time access the links. Rule 2: `call` is a function pointer.
@@ -117,11 +149,12 @@ impl Timer {
     /// Returns the address of the links.
     ///
     /// # Safety
-    /// The timer exists. The links belong to the timers that have armed it last, and may be read once those
-    /// have written them.
+    /// The timer exists. Only the timers that have armed it last use the result (rule 1), and they write the
+    /// links before they read them.
     #[inline]
     pub unsafe fn links(timer: NonNull<Self>) -> *mut TimerLinks {
-        // SAFETY: the timer exists, by the contract of this function. Only a pointer to a field is made.
+        // SAFETY: the timer exists: the timers that call this got it as an `IdleTimer` or an `ArmedTimer`.
+        // Only a pointer to a field is made.
         unsafe { (*timer.as_ptr()).links.get().cast() }
     }
 
@@ -133,7 +166,7 @@ impl Timer {
     /// call.
     #[expect(improper_ctypes_definitions, reason = "it is never called from C")]
     pub unsafe extern "C" fn call(timer: NonNull<Self>, call: Call) {
-        // SAFETY: the contract of `arm`: the timer exists until its function is called.
+        // SAFETY: rule 3: the timer exists until this call, which is the only one since it was armed.
         unsafe { ((*timer.as_ptr()).call)(timer, call) }
     }
 }

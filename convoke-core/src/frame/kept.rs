@@ -104,6 +104,7 @@ impl KeptFrame {
             (&raw mut (*frame).task).write(transmute::<TaskPart<'_>, TaskPart<'static>>(outer.task));
             (&raw mut (*frame).stop_requested).write(asked);
             (&raw mut (*frame).held).write(Cell::new(false));
+            (&raw mut (*frame).caught).write(Cell::new(false));
         }
         self.outer.set(ptr::from_ref(outer).cast());
         ThisThread::with(|thread| thread.current_frame.set(frame.cast()));

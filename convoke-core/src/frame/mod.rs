@@ -10,6 +10,8 @@
 //! - **Stopped.** A future that honours a stop calls [`Frame::set_stopped`] and returns `Pending`. The owner
 //!   sees the flag, drops the body in place, and ends as stopped. So a stop unwinds any `async fn` in
 //!   between, on stable Rust and without their help.
+//! - **Foreign.** A body that waits after a stop request, and in which nothing is stopped or held, waits for a
+//!   future of another crate. By default it counts as stopped: [`ForeignFutures`].
 //! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has
 //!   stopped, calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and
 //!   waits. So a sibling in a foreign `join!` that stops faster does not cut a clean-up short.
@@ -20,22 +22,29 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `mod.rs` | [`Frame`], its owner, and the current frame |
+//! | `budget.rs` | how many awaits of one poll may be ready at once |
+//! | `foreign.rs` | the policy for futures of other crates that wait when a stop is requested |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
+//! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
 #![allow(unsafe_code)]
 
+pub(crate) mod budget;
+mod foreign;
 mod kept;
 mod owner;
 mod pause;
+mod stop_again;
 mod waker_mark;
 mod watch;
 
+pub use foreign::{FOREIGN_FUTURES, ForeignFutures};
 pub use kept::{KeepsFrame, KeptFrame};
-pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef};
+pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef, UnderWay};
 pub use pause::Pause;
 
 pub use waker_mark::WakerMark;
@@ -83,6 +92,8 @@ pub struct Frame<'a> {
     /// so that both are written at once.
     is_kept: Cell<bool>,
     held: Cell<bool>,
+    /// True if a stop was caught in this poll although the request still holds: see `stop_again.rs`.
+    caught: Cell<bool>,
     /// Belongs to the owner, which stores it from poll to poll.
     stopped: &'a Cell<bool>,
 }
@@ -163,15 +174,16 @@ impl<'a> Frame<'a> {
 
     #[inline]
     fn with(owner: &'a dyn FrameOwner, task: TaskPart<'a>, asked: bool, stopped: &'a Cell<bool>) -> Self {
-        let (is_kept, held) = (Cell::new(false), Cell::new(false));
-        Self { owner, task, stop_requested: asked, is_kept, held, stopped }
+        let (is_kept, held, caught) = (Cell::new(false), Cell::new(false), Cell::new(false));
+        Self { owner, task, stop_requested: asked, is_kept, held, caught, stopped }
     }
 
     /// Creates a frame inside this one with the same owner, which catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
         let Self { owner, task, stop_requested, .. } = *self;
-        Frame { owner, task, stop_requested, is_kept: self.is_kept.clone(), held: Cell::new(false), stopped }
+        let (is_kept, held, caught) = (self.is_kept.clone(), Cell::new(false), Cell::new(false));
+        Frame { owner, task, stop_requested, is_kept, held, caught, stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -186,8 +198,43 @@ impl<'a> Frame<'a> {
                 Polled::Pending
             }
             Poll::Pending if self.stopped.get() => Polled::Stopped,
+            Poll::Pending if self.stop_requested && self.gives_way() => Polled::Stopped,
             Poll::Pending => Polled::Pending,
         }
+    }
+
+    /// Returns true if a body that waits after a stop request counts as stopped. Nothing inside has stopped or
+    /// holds, though all futures of Convoke that hear of the request do one of the two: so the body waits for
+    /// a future of another crate.
+    #[cold]
+    fn gives_way(&self) -> bool {
+        let owner = self.task.owner;
+        // A clean-up behind a foreign combinator is not polled each time, and so cannot hold.
+        !owner.has_work_under_way()
+            && owner.env().local(&FOREIGN_FUTURES).copied().unwrap_or_default() == ForeignFutures::GiveWay
+    }
+
+    /// Returns true if nothing in the body that was polled in this frame keeps it from being dropped.
+    pub fn may_be_dropped(&self) -> bool {
+        !self.held.get() && !self.task.owner.has_work_under_way()
+    }
+
+    /// Returns the number of owners around this frame, inside the same task.
+    pub fn depth(&self) -> usize {
+        core::iter::successors(self.owner.around(), |frame| frame.owner.around()).count()
+    }
+
+    /// Returns true if a stop was requested of the owner that has `depth` owners around it, or of one around
+    /// it; or of this frame, if it is not as deep.
+    pub fn is_asked_at(&self, depth: usize) -> bool {
+        let mut frame = self;
+        for _ in depth..self.depth() {
+            match frame.owner.around() {
+                Some(around) => frame = around,
+                None => break,
+            }
+        }
+        frame.stop_requested
     }
 
     /// Polls once more: one future inside is stopped, another one is held. If the held one was dropped in the
@@ -260,13 +307,31 @@ impl<'a> Frame<'a> {
     /// Ends the work in this frame as stopped. The caller, a future, returns `Pending` now.
     #[inline]
     pub fn set_stopped(&self) {
+        if self.caught.get() {
+            stop_again::report(self.task.waits.get());
+        }
         self.stopped.set(true);
+    }
+
+    /// Ends the work in this frame as stopped, because it says so itself. The caller, a future, returns
+    /// `Pending` now.
+    pub fn stop_itself(&self) {
+        self.caught.set(false);
+        self.set_stopped();
+    }
+
+    /// Records that a stop inside was turned into a value, and the work in this frame goes on. If the request
+    /// still holds, the next wait is stopped again, which is reported.
+    pub fn stop_was_caught(&self) {
+        self.caught.set(self.stop_requested);
     }
 
     /// Marks the caller, a future that returns `Pending` now, as one that must not be dropped yet.
     #[inline]
     pub fn hold(&self) {
         self.held.set(true);
+        // After a caught stop this is a shield or a clean-up, which goes on.
+        self.caught.set(false);
     }
 
     /// Returns true if a future inside must not be dropped yet, as of the last poll.

@@ -9,7 +9,9 @@
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
+use core::task::Context;
 
+use super::Frame;
 use crate::Env;
 
 /// A task, as seen by the operations that are awaited in it. A task type of one's own implements this trait
@@ -38,6 +40,18 @@ pub unsafe trait OperationOwner {
 
     /// Returns the address of the owner, for operations that complete on other threads.
     fn owner_ref(&self) -> OwnerRef;
+
+    /// Adds to the number of futures in the task that must not be dropped yet, and that are not polled each
+    /// time: see [`UnderWay`]. Called while the task is polled.
+    fn work_began(&self) {}
+
+    /// Takes one from the number of such futures. Called while the task is polled.
+    fn work_ended(&self) {}
+
+    /// Returns true if there are such futures.
+    fn has_work_under_way(&self) -> bool {
+        false
+    }
 }
 
 /// The memory of an adopted operation, and its owner.
@@ -56,6 +70,69 @@ pub struct AdoptedMemory {
 pub struct OwnerRef {
     address: NonNull<()>,
     kind: &'static OwnerKind,
+}
+
+/// The mark of a clean-up, or of other work that must not be dropped yet, behind a foreign combinator. Such a
+/// combinator polls only children that were woken, so the work cannot [hold](Frame::hold) at each poll. The
+/// task keeps what it awaits while such marks exist.
+///
+/// Free for futures that are polled with their task's own waker: they hold at each poll.
+#[derive(Debug, Default)]
+pub struct UnderWay(Option<OwnerRef>);
+
+impl UnderWay {
+    /// Creates a mark that is not set.
+    pub const fn new() -> Self {
+        Self(None)
+    }
+
+    /// Holds the current frame; and sets the mark, if the task's own waker does not reach the caller: a future
+    /// that returns `Pending` now and must not be dropped yet.
+    #[inline]
+    pub fn hold(&mut self, cx: &Context<'_>) {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.hold();
+                if self.0.is_none() && !frame.is_own_waker(cx.waker()) {
+                    self.set(frame);
+                }
+            }
+        });
+    }
+
+    #[cold]
+    fn set(&mut self, frame: &Frame<'_>) {
+        frame.operation_owner().work_began();
+        self.0 = Some(frame.operation_owner().owner_ref());
+    }
+
+    /// Removes the mark: the work has ended.
+    #[inline]
+    pub fn end(&mut self) {
+        if let Some(owner) = self.0.take() {
+            Self::ended(owner);
+        }
+    }
+
+    /// Does nothing outside of the task that the mark was set in: a future that moved to another task in the
+    /// middle of its clean-up leaves its mark behind, and that task waits for its foreign futures.
+    #[cold]
+    fn ended(owner: OwnerRef) {
+        Frame::current(|frame| {
+            if let Some(frame) = frame
+                && owner.is_at(frame.operation_owner().owner_ref().address())
+            {
+                frame.operation_owner().work_ended();
+            }
+        });
+    }
+}
+
+impl Drop for UnderWay {
+    #[inline]
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// A kind of owner: a `static`, whose address is its identity.

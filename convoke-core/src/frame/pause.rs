@@ -5,7 +5,7 @@ use core::future::poll_fn;
 use core::panic::Location;
 use core::task::{Context, Poll};
 
-use crate::frame::{Frame, StopWatch};
+use crate::frame::{Frame, StopWatch, budget};
 
 /// The part of every future that waits: the location of the call, and its registration for a stop.
 #[derive(Debug)]
@@ -51,9 +51,16 @@ impl Pause {
         Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
     }
 
-    /// Ends as stopped if a stop was requested by now; else completes at once.
+    /// Ends as stopped if a stop was requested by now; else completes, at once if the task has budget left.
     pub async fn stop_here() {
-        poll_fn(|_| if Self::is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
+        poll_fn(|cx| {
+            if Self::is_stopped() || !budget::may_proceed(cx) {
+                return Poll::Pending;
+            }
+            budget::spend();
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// Registers the caller, a future that returns `Pending` now, to be polled again when a stop is

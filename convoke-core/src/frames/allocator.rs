@@ -1,19 +1,16 @@
 //! The handle to a frame allocator: the environment carries one, and each frame stores one to be freed with.
-//!
-//! 1. `head` is `None` for [`Recycling`]. Otherwise the handle has one count of the head.
 
 #![allow(unsafe_code)]
 
 use core::alloc::Layout;
 use core::any::Any;
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
 use super::Recycling;
-use super::erased::{self, Head};
+use super::erased::Counted;
 
 /// A handle to the allocator for the frames of a chain of work. One word wide. The default, [`Recycling`], is
 /// called without a function pointer, and cloning and dropping its handle costs nothing.
@@ -32,27 +29,25 @@ use super::erased::{self, Head};
 /// assert_eq!(env.child().allocator(), env.allocator());
 /// assert_eq!(size_of::<FrameAllocator>(), size_of::<usize>());
 /// ```
+///
+/// Handles are compared by allocator: two handles are equal if they lead to the same one.
+#[derive(Clone, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct FrameAllocator {
-    /// `None` is the default: rule 1.
-    head: Option<NonNull<Head>>,
+    /// `None` is the default, [`Recycling`].
+    other: Option<Counted>,
 }
-
-// SAFETY: `erased::store` requires that the allocator is `Send` and `Sync`, and it is counted with atomics.
-unsafe impl Send for FrameAllocator {}
-// SAFETY: `erased::store` requires that the allocator is `Send` and `Sync`.
-unsafe impl Sync for FrameAllocator {}
 
 impl FrameAllocator {
     /// Returns the default, which caches freed frames for the next ones: see [`Recycling`].
     #[inline]
     pub const fn recycling() -> Self {
-        Self { head: None }
+        Self { other: None }
     }
 
     /// Returns the program's global allocator.
     pub const fn system() -> Self {
-        Self { head: Some(erased::system()) }
+        Self { other: Some(Counted::system()) }
     }
 
     /// Creates a handle to this allocator, which lives as long as a handle to it. A [`FrameAllocator`] is
@@ -69,16 +64,15 @@ impl FrameAllocator {
         if any.is::<Option<Recycling>>() {
             return Self::recycling();
         }
-        Self { head: Some(erased::store(allocator.expect("`allocator` was set to `Some` above"))) }
+        Self { other: Some(Counted::new(allocator.expect("`allocator` was set to `Some` above"))) }
     }
 
     /// Allocates memory for this layout. Returns `None` if there is none left, or if the allocator panics.
     #[inline]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        match self.head {
+        match &self.other {
             None => Recycling::allocate(layout),
-            // SAFETY: rule 1: this handle has a count of the head.
-            Some(head) => unsafe { erased::allocate(head, layout) },
+            Some(other) => other.allocate(layout),
         }
     }
 
@@ -89,21 +83,18 @@ impl FrameAllocator {
     /// more.
     #[inline]
     pub unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        match self.head {
-            // SAFETY: the contract of this function: the memory came from an equal handle, and so from
-            // `Recycling`.
+        match &self.other {
+            // SAFETY: the memory came from `allocate` of an equal handle, which called that of `Recycling`.
             None => unsafe { Recycling::deallocate(memory, layout) },
-            // SAFETY: rule 1: this handle has a count of the head. The memory came from a handle to the same
-            // head: the contract.
-            Some(head) => unsafe { erased::deallocate(head, memory, layout) },
+            // SAFETY: the memory came from `allocate` of an equal handle, which called that of `Counted`.
+            Some(other) => unsafe { other.deallocate(memory, layout) },
         }
     }
 
     /// Converts the handle to a word, for the header of a frame. Null is the default.
     #[inline]
     pub fn into_raw(self) -> *const () {
-        let head = ManuallyDrop::new(self).head;
-        head.map_or(ptr::null(), |head| head.as_ptr().cast_const().cast())
+        self.other.map_or(ptr::null(), Counted::into_raw)
     }
 
     /// Converts a word back to the handle.
@@ -112,28 +103,8 @@ impl FrameAllocator {
     /// `raw` came from [`into_raw`](Self::into_raw), and this is called once for it.
     #[inline]
     pub unsafe fn from_raw(raw: *const ()) -> Self {
-        Self { head: NonNull::new(raw.cast_mut().cast()) }
-    }
-}
-
-impl Clone for FrameAllocator {
-    #[inline]
-    fn clone(&self) -> Self {
-        if let Some(head) = self.head {
-            // SAFETY: rule 1: this handle has a count of the head.
-            unsafe { erased::retain(head) };
-        }
-        Self { head: self.head }
-    }
-}
-
-impl Drop for FrameAllocator {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(head) = self.head {
-            // SAFETY: rule 1: this handle has a count of the head, and gives it up.
-            unsafe { erased::release(head) };
-        }
+        // SAFETY: a word that is not null came from `Counted::into_raw`, and is converted back once.
+        Self { other: NonNull::new(raw.cast_mut()).map(|raw| unsafe { Counted::from_raw(raw) }) }
     }
 }
 
@@ -144,17 +115,7 @@ impl Default for FrameAllocator {
     }
 }
 
-/// Compares by allocator: two handles are equal if they lead to the same one.
-impl PartialEq for FrameAllocator {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.head == other.head
-    }
-}
-
-impl Eq for FrameAllocator {}
-
-// SAFETY: `store` and `Recycling` require or keep the contract of `Allocator`. All clones of a handle lead to
+// SAFETY: `Counted::new` and `Recycling` require or keep the contract of `Allocator`. All clones of a handle lead to
 // the same allocator, which lives as long as one of them.
 unsafe impl Allocator for FrameAllocator {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -163,16 +124,15 @@ unsafe impl Allocator for FrameAllocator {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of `Allocator::deallocate`. `allocate` above returns no more than was asked
-        // for, so this is the layout that was asked for.
+        // SAFETY: the memory came from `allocate` above. That returns no more than was asked for, so this is
+        // the layout that was asked for.
         unsafe { self.deallocate(memory, layout) };
     }
 }
 
 impl fmt::Debug for FrameAllocator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: rule 1: this handle has a count of the head.
-        let name = self.head.map_or("recycling", |head| unsafe { erased::name(head) });
+        let name = self.other.as_ref().map_or("recycling", Counted::name);
         write!(f, "FrameAllocator({name})")
     }
 }

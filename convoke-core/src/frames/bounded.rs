@@ -56,8 +56,10 @@ struct Region {
 /// 1. The holes are linked in the order of their addresses, and no two of them touch.
 /// 2. Each hole begins and ends at a multiple of `UNIT`, and its first bytes are an initialised [`Hole`].
 /// 3. All memory of the region that is in no hole belongs to a frame.
+/// 4. A [`HoleRef`] is made of memory in a hole, or of a frame that is given back; and it is written before
+///    it is linked.
 struct Holes {
-    first: Option<NonNull<Hole>>,
+    first: Option<HoleRef>,
     free: usize,
 }
 
@@ -65,7 +67,30 @@ struct Holes {
 #[derive(Clone, Copy)]
 struct Hole {
     size: usize,
-    next: Option<NonNull<Hole>>,
+    next: Option<HoleRef>,
+}
+
+/// The address of a hole.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct HoleRef(NonNull<Hole>);
+
+impl HoleRef {
+    fn read(self) -> Hole {
+        // SAFETY: rules 2 and 4: it is a hole, and was written. `Holes` is borrowed by the caller, so that
+        // nothing else writes to it now.
+        unsafe { self.0.read() }
+    }
+
+    fn write(self, hole: Hole) {
+        // SAFETY: rules 2 and 4: the memory is free, and large enough and aligned for a `Hole`.
+        unsafe { self.0.write(hole) }
+    }
+
+    /// Returns the address this many bytes behind its beginning.
+    fn behind(self, bytes: usize) -> NonNull<u8> {
+        let address = self.0.cast::<u8>();
+        address.map_addr(|address| address.checked_add(bytes).expect("a region ends below the last address"))
+    }
 }
 
 const _: () = assert!(size_of::<Hole>() <= UNIT && align_of::<Hole>() <= UNIT);
@@ -120,8 +145,8 @@ unsafe impl Allocator for Bounded {
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         if let Some(size @ 1..) = taken(layout) {
-            // SAFETY: the contract of `Allocator::deallocate`: this is a frame of ours, of this size, and not
-            // used any more.
+            // SAFETY: `acquire` has cut this frame out of the region, with this size, and `Allocator` says
+            // that it is not used any more.
             unsafe { self.region.holes().release(memory, size) };
         }
     }
@@ -144,37 +169,32 @@ impl Drop for Region {
 impl Holes {
     /// Cuts a frame out of the first hole that is large enough.
     fn acquire(&mut self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let mut before: Option<NonNull<Hole>> = None;
+        let mut before: Option<HoleRef> = None;
         let mut next = self.first;
         while let Some(at) = next {
-            // SAFETY: rule 2: a linked hole is initialised.
-            let hole = unsafe { at.read() };
+            let hole = at.read();
             // Rule 2: the hole begins at a multiple of `UNIT`. So what is skipped is a multiple of it, and
             // fits a hole.
-            let skipped = at.addr().get().next_multiple_of(align.max(UNIT)) - at.addr().get();
+            let skipped = at.0.addr().get().next_multiple_of(align.max(UNIT)) - at.0.addr().get();
             if skipped.checked_add(size).is_none_or(|needed| needed > hole.size) {
                 (before, next) = (next, hole.next);
                 continue;
             }
-            // SAFETY: `needed <= hole.size`, so that the frame and the rests before and after it lie in the
-            // hole.
-            unsafe {
-                let frame = at.cast::<u8>().add(skipped);
-                let after = hole.size - skipped - size;
-                let mut rest = hole.next;
-                if after > 0 {
-                    let remainder = frame.add(size).cast::<Hole>();
-                    remainder.write(Hole { size: after, next: rest });
-                    rest = Some(remainder);
-                }
-                if skipped > 0 {
-                    at.write(Hole { size: skipped, next: rest });
-                    rest = Some(at);
-                }
-                self.link(before, rest);
-                self.free -= size;
-                return Some(frame);
+            // The frame, and the rests before and after it, lie in the hole: `needed <= hole.size`.
+            let after = hole.size - skipped - size;
+            let mut rest = hole.next;
+            if after > 0 {
+                let remainder = HoleRef(at.behind(skipped + size).cast());
+                remainder.write(Hole { size: after, next: rest });
+                rest = Some(remainder);
             }
+            if skipped > 0 {
+                at.write(Hole { size: skipped, next: rest });
+                rest = Some(at);
+            }
+            self.link(before, rest);
+            self.free -= size;
+            return Some(at.behind(skipped));
         }
         None
     }
@@ -185,45 +205,36 @@ impl Holes {
     /// `size` bytes at `memory` are in the region, in no hole, and not used any more. Address and size are
     /// multiples of `UNIT`.
     unsafe fn release(&mut self, memory: NonNull<u8>, size: usize) {
-        let at = memory.cast::<Hole>();
-        let mut before: Option<NonNull<Hole>> = None;
+        let at = HoleRef(memory.cast());
+        let mut before: Option<HoleRef> = None;
         let mut next = self.first;
         while let Some(hole) = next.filter(|hole| *hole < at) {
             before = next;
-            // SAFETY: rule 2: a linked hole is initialised.
-            next = unsafe { hole.read() }.next;
+            next = hole.read().next;
         }
         let mut new = Hole { size, next };
-        // SAFETY: rule 2: linked holes are initialised. The memory is free to be written, by the contract.
-        // The ends of holes are in the region, or one past its end.
-        unsafe {
-            if let Some(hole) = next
-                && memory.add(size) == hole.cast()
-            {
-                let Hole { size, next } = hole.read();
-                new = Hole { size: new.size + size, next };
+        if let Some(hole) = next
+            && at.behind(size) == hole.0.cast()
+        {
+            let Hole { size, next } = hole.read();
+            new = Hole { size: new.size + size, next };
+        }
+        match before {
+            Some(hole) if hole.behind(hole.read().size) == memory => {
+                hole.write(Hole { size: hole.read().size + new.size, next: new.next });
             }
-            match before {
-                Some(hole) if hole.cast::<u8>().add(hole.read().size) == memory => {
-                    hole.write(Hole { size: hole.read().size + new.size, next: new.next });
-                }
-                _ => {
-                    at.write(new);
-                    self.link(before, Some(at));
-                }
+            _ => {
+                at.write(new);
+                self.link(before, Some(at));
             }
         }
         self.free += size;
     }
 
     /// Links `next` after `before`, or as the first hole.
-    ///
-    /// # Safety
-    /// `before` is a linked hole, and `next` may follow it.
-    unsafe fn link(&mut self, before: Option<NonNull<Hole>>, next: Option<NonNull<Hole>>) {
+    fn link(&mut self, before: Option<HoleRef>, next: Option<HoleRef>) {
         match before {
-            // SAFETY: rule 2: a linked hole is initialised.
-            Some(mut before) => unsafe { before.as_mut().next = next },
+            Some(before) => before.write(Hole { next, ..before.read() }),
             None => self.first = next,
         }
     }

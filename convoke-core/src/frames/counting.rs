@@ -116,7 +116,7 @@ unsafe impl<A: Allocator> Allocator for Counting<A> {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of `Allocator::deallocate`: the memory came from `inner`, with this layout.
+        // SAFETY: the memory came from `allocate` above, and so from `inner`, with this layout.
         unsafe { self.shared.inner.deallocate(memory, layout) };
         self.shared.live_bytes.fetch_sub(layout.size(), Ordering::AcqRel);
         self.shared.live.fetch_sub(1, Ordering::AcqRel);

@@ -1,7 +1,6 @@
-//! An allocator of any type behind a pointer of one word: the table of its functions lies in front of it.
+//! An allocator of any type behind a pointer of one word.
 //!
-//! 1. A head is the first field of a `Stored<A>` in an `Arc`, with the table of `A`; or it is `SYSTEM`.
-//! 2. The functions below require that the caller has a count of the head.
+//! 1. The pointer of a [`Counted`] leads to `SYSTEM`, or it came from `Arc::into_raw` and owns one count.
 //!
 //! An allocator may panic: the contract of `Allocator` does not forbid it. Code that allocates or frees a
 //! frame must not be unwound. So panics are caught here, after the panic hook has reported them. A panic in
@@ -12,7 +11,8 @@
 
 use core::alloc::Layout;
 use core::any::type_name;
-use core::ptr::NonNull;
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use allocator_api2::alloc::Allocator;
@@ -20,117 +20,135 @@ use allocator_api2::alloc::Allocator;
 use super::system;
 use crate::Panic;
 
-/// The target of a handle: rule 1.
-pub(super) struct Head {
-    table: &'static Table,
+/// A handle to an allocator, which counts its handles. The global allocator is not counted.
+#[derive(PartialEq, Eq)]
+pub(super) struct Counted(NonNull<AnyAllocator>);
+
+/// The target of a handle.
+enum AnyAllocator {
+    System,
+    Other(Box<dyn ContainedAllocator>),
 }
 
-struct Table {
-    allocate: unsafe fn(NonNull<Head>, Layout) -> Option<NonNull<u8>>,
-    deallocate: unsafe fn(NonNull<Head>, NonNull<u8>, Layout),
-    retain: unsafe fn(NonNull<Head>),
-    release: unsafe fn(NonNull<Head>),
-    name: fn() -> &'static str,
+static SYSTEM: AnyAllocator = AnyAllocator::System;
+
+// SAFETY: an `AnyAllocator` is `Send` and `Sync`, and it is counted with atomics.
+unsafe impl Send for Counted {}
+// SAFETY: an `AnyAllocator` is `Send` and `Sync`, and a shared handle gives out only shared references to it.
+unsafe impl Sync for Counted {}
+
+impl Counted {
+    /// Returns the handle of the global allocator.
+    pub(super) const fn system() -> Self {
+        Self(NonNull::from_ref(&SYSTEM))
+    }
+
+    /// Erases the type of `allocator`.
+    pub(super) fn new<A: Allocator + Send + Sync + 'static>(allocator: A) -> Self {
+        let allocator = Arc::into_raw(Arc::new(AnyAllocator::Other(Box::new(allocator))));
+        // SAFETY: `Arc::into_raw` never returns null. Rule 1: the handle owns the count.
+        Self(unsafe { NonNull::new_unchecked(allocator.cast_mut()) })
+    }
+
+    /// Converts the handle to a word.
+    #[inline]
+    pub(super) fn into_raw(self) -> *const () {
+        ManuallyDrop::new(self).0.as_ptr().cast_const().cast()
+    }
+
+    /// Converts a word back to the handle.
+    ///
+    /// # Safety
+    /// The word came from `into_raw`, and this is called once for it.
+    #[inline]
+    pub(super) unsafe fn from_raw(word: NonNull<()>) -> Self {
+        Self(word.cast())
+    }
+
+    #[inline]
+    fn get(&self) -> &AnyAllocator {
+        // SAFETY: rule 1: a static lives for ever, and the count keeps any other allocator alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn is_system(&self) -> bool {
+        ptr::eq(self.0.as_ptr(), &raw const SYSTEM)
+    }
+
+    /// Allocates memory, or returns `None` if there is none left.
+    pub(super) fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        match self.get() {
+            AnyAllocator::System => system::allocate(layout),
+            AnyAllocator::Other(allocator) => allocator.try_allocate(layout),
+        }
+    }
+
+    /// Frees memory.
+    ///
+    /// # Safety
+    /// `memory` came from `allocate` of an equal handle with this layout, and is not used any more.
+    pub(super) unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        match self.get() {
+            // SAFETY: an equal handle leads to the same allocator, whose `allocate` called that of `system`.
+            AnyAllocator::System => unsafe { system::deallocate(memory, layout) },
+            // SAFETY: an equal handle leads to the same allocator, whose `allocate` called `try_allocate`.
+            AnyAllocator::Other(allocator) => unsafe { allocator.free(memory, layout) },
+        }
+    }
+
+    /// Returns the name of the allocator, for `Debug`.
+    pub(super) fn name(&self) -> &'static str {
+        match self.get() {
+            AnyAllocator::System => "system",
+            AnyAllocator::Other(allocator) => allocator.name(),
+        }
+    }
 }
 
-/// An allocator and its table, in an `Arc`. The head comes first, so that its address is that of the whole.
-#[repr(C)]
-struct Stored<A> {
-    head: Head,
-    allocator: A,
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        if !self.is_system() {
+            // SAFETY: rule 1: the pointer came from `Arc::into_raw`, and our count keeps it alive.
+            unsafe { Arc::increment_strong_count(self.0.as_ptr()) };
+        }
+        Self(self.0)
+    }
 }
 
-/// The head of the global allocator. A `static`, which needs no count.
-static SYSTEM: Head = Head {
-    table: &Table {
-        allocate: |_, layout| system::allocate(layout),
-        // SAFETY: memory of this head came from `system::allocate` with this layout, by the contract of
-        // `deallocate`.
-        deallocate: |_, memory, layout| unsafe { system::deallocate(memory, layout) },
-        retain: |_| (),
-        release: |_| (),
-        name: || "system",
-    },
-};
-
-/// Returns the head of the global allocator.
-pub(super) const fn system() -> NonNull<Head> {
-    NonNull::from_ref(&SYSTEM)
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if !self.is_system() {
+            // SAFETY: rule 1: the pointer came from `Arc::into_raw`. The destructor gives up our count, once.
+            drop(Panic::catch(|| unsafe { Arc::decrement_strong_count(self.0.as_ptr()) }));
+        }
+    }
 }
 
-/// Erases the type of `allocator`. The caller gets one count of it.
-pub(super) fn store<A: Allocator + Send + Sync + 'static>(allocator: A) -> NonNull<Head> {
-    let stored = Arc::new(Stored { head: Head { table: Stored::<A>::TABLE }, allocator });
-    // SAFETY: `Arc::into_raw` never returns null.
-    unsafe { NonNull::new_unchecked(Arc::into_raw(stored).cast_mut()).cast() }
+/// An allocator whose panics are caught.
+trait ContainedAllocator: Send + Sync {
+    fn try_allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
+
+    /// Frees memory.
+    ///
+    /// # Safety
+    /// `memory` came from `try_allocate` with this layout, and is not used any more.
+    unsafe fn free(&self, memory: NonNull<u8>, layout: Layout);
+
+    fn name(&self) -> &'static str;
 }
 
-impl<A: Allocator + Send + Sync + 'static> Stored<A> {
-    const TABLE: &'static Table = &Table {
-        allocate: |head, layout| {
-            // SAFETY: rule 1: this table is only in a `Stored<A>`. Rule 2: the caller has a count of it.
-            let stored = unsafe { head.cast::<Self>().as_ref() };
-            Some(Panic::catch(|| stored.allocator.allocate(layout)).ok()?.ok()?.cast())
-        },
-        deallocate: |head, memory, layout| {
-            // SAFETY: rule 1: this table is only in a `Stored<A>`. Rule 2: the caller has a count of it.
-            let stored = unsafe { head.cast::<Self>().as_ref() };
-            // SAFETY: the memory came from this allocator with this layout: the contract of `deallocate`.
-            drop(Panic::catch(|| unsafe { stored.allocator.deallocate(memory, layout) }));
-        },
-        // SAFETY: rule 1: the pointer came from `Arc::into_raw` of a `Stored<A>`. Rule 2: the caller has a
-        // count of it.
-        retain: |head| unsafe { Arc::increment_strong_count(head.cast::<Self>().as_ptr()) },
-        release: |head| {
-            // SAFETY: rule 1: the pointer came from `Arc::into_raw` of a `Stored<A>`. The caller gives up the
-            // count it has.
-            drop(Panic::catch(|| unsafe { Arc::decrement_strong_count(head.cast::<Self>().as_ptr()) }));
-        },
-        name: type_name::<A>,
-    };
-}
+impl<A: Allocator + Send + Sync> ContainedAllocator for A {
+    fn try_allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        Some(Panic::catch(|| self.allocate(layout)).ok()?.ok()?.cast())
+    }
 
-/// Allocates memory, or returns `None` if there is none left.
-///
-/// # Safety
-/// Rule 2.
-pub(super) unsafe fn allocate(head: NonNull<Head>, layout: Layout) -> Option<NonNull<u8>> {
-    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
-    unsafe { (head.as_ref().table.allocate)(head, layout) }
-}
+    unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: `try_allocate` got the memory from `allocate` with this layout, and `Counted::deallocate`
+        // says that it is not used any more.
+        drop(Panic::catch(|| unsafe { self.deallocate(memory, layout) }));
+    }
 
-/// Frees memory.
-///
-/// # Safety
-/// Rule 2; and `memory` came from `allocate` of this head with this layout, and is not used any more.
-pub(super) unsafe fn deallocate(head: NonNull<Head>, memory: NonNull<u8>, layout: Layout) {
-    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
-    unsafe { (head.as_ref().table.deallocate)(head, memory, layout) }
-}
-
-/// Adds a count.
-///
-/// # Safety
-/// Rule 2.
-pub(super) unsafe fn retain(head: NonNull<Head>) {
-    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
-    unsafe { (head.as_ref().table.retain)(head) }
-}
-
-/// Gives up a count.
-///
-/// # Safety
-/// Rule 2; and the caller does not use that count again.
-pub(super) unsafe fn release(head: NonNull<Head>) {
-    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
-    unsafe { (head.as_ref().table.release)(head) }
-}
-
-/// Returns the name of the allocator, for `Debug`.
-///
-/// # Safety
-/// Rule 2.
-pub(super) unsafe fn name(head: NonNull<Head>) -> &'static str {
-    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
-    unsafe { (head.as_ref().table.name)() }
+    fn name(&self) -> &'static str {
+        type_name::<A>()
+    }
 }

@@ -23,7 +23,7 @@ pub(super) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     if layout.size() != 0 {
         // SAFETY: `allocate` got memory of this layout from `std::alloc::alloc`, as the size is not zero, and
-        // it is not used any more: the contract of this function.
+        // the owner of the frame, which returns it, does not use it any more.
         unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
     }
 }

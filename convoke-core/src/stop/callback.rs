@@ -147,12 +147,14 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 /// 1. It does not move from `register` on, until it is removed or dropped.
 /// 2. The source, and what the call borrows, live until it is removed or dropped.
 /// 3. `register` is not called while it is registered, and by the owner alone, as is `remove`.
+#[repr(C)]
 pub struct RawCallback<C> {
     // Rules of the fields:
     // 4. `node` belongs to the state from `register` on: rule 1 of `StopState`.
     // 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`);
     //    if the callback was not inserted, that is the thread in `register`.
-    // 6. `state` belongs to the owner.
+    // 6. `state` belongs to the owner. It is set while the node is inserted.
+    // 7. `node` is the first field (`repr(C)`), so that its address is that of the whole.
     /// Not a cell of a model: the list holds pointers to it, and the lock of the state guards it.
     node: cell::UnsafeCell<Node>,
     call: UnsafeCell<Option<C>>,
@@ -185,7 +187,7 @@ impl<C: OnStop> RawCallback<C> {
     /// until the callback is removed or dropped. Called by the owner, and not while it is registered.
     #[inline]
     pub unsafe fn register(&self, token: StopRef<'_>) {
-        // SAFETY: rules 1 to 3, which the contract of this function repeats.
+        // SAFETY: rules 1 to 3, which this function requires of the owner.
         unsafe { self.register_with(token.state()) };
     }
 
@@ -212,11 +214,9 @@ impl<C: OnStop> RawCallback<C> {
     /// # Safety
     /// Called once, by the state, with the node of a live `RawCallback<C>`.
     unsafe fn invoke(node: NonNull<Node>, reason: StopReason) -> Option<Onward> {
-        // The offset of the node is not fixed, because the type is not `repr(C)`: hence `offset_of`.
-        let this = node.as_ptr().wrapping_byte_sub(core::mem::offset_of!(Self, node)).cast::<Self>();
-        // SAFETY: the node pointer came from `self.node()`, which derives it from all of `Self`. Rule 5: the
-        // state calls this once. The call is moved out before it runs, because it may destroy the callback.
-        let call = unsafe { (*this).call.with_mut(|call| (*call).take()) };
+        // SAFETY: rule 7: `self.node()` has derived the pointer from all of `Self`. Rule 5: the state calls
+        // this once. The call is moved out before it runs, because it may destroy the callback.
+        let call = unsafe { node.cast::<Self>().as_ref().call.with_mut(|call| (*call).take()) };
         call.and_then(|call| call.pass_on(reason))
     }
 }
@@ -235,17 +235,21 @@ impl<C> RawCallback<C> {
     #[inline]
     pub unsafe fn remove(&self) {
         if let Some(state) = self.state.take() {
-            // SAFETY: rule 2: the state is alive. The node was inserted, as `state` is set, and `take` makes
-            // this the only removal.
-            unsafe { state.as_ref().remove(self.node()) };
+            self.remove_from(state);
         }
     }
 
+    /// Removes the node from the state that `state` held until now, or holds for the last time.
+    #[inline]
+    fn remove_from(&self, state: NonNull<StopState>) {
+        // SAFETY: rule 2: the state exists. Rule 6: the node was inserted there, and not removed since: `remove`
+        // clears `state`, and `drop` runs once.
+        unsafe { state.as_ref().remove(self.node()) };
+    }
+
+    /// Returns the address of the node, derived from all of `self`: rule 7.
     fn node(&self) -> NonNull<Node> {
-        // Derived from `self` instead of the field, so that `invoke` may go back from it to all of `Self`.
-        let start = NonNull::from(self).cast::<u8>();
-        // SAFETY: the offset is that of a field, so the result is inside of `Self`.
-        unsafe { start.add(core::mem::offset_of!(Self, node)).cast() }
+        NonNull::from(self).cast()
     }
 }
 
@@ -254,9 +258,7 @@ impl<C> Drop for RawCallback<C> {
     fn drop(&mut self) {
         // Not `remove`, which would also clear `state`: a write that nothing reads.
         if let Some(state) = self.state.get() {
-            // SAFETY: rule 2: the state is alive. The node was inserted and not removed, as `state` is set,
-            // and the destructor runs once.
-            unsafe { state.as_ref().remove(self.node()) };
+            self.remove_from(state);
         }
         // For models: checks that no other thread accesses the closure any more.
         self.call.with_mut(|_| ());

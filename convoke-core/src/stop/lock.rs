@@ -117,12 +117,6 @@ fn acquire(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
 }
 
 impl<T> Guard<'_, T> {
-    /// Returns the address of the value, for pointers that are stored in it.
-    #[inline]
-    pub(super) fn as_ptr(&self) -> *mut T {
-        self.lock.value.with_mut(|value| value)
-    }
-
     /// Releases the lock, blocks until [`changed`](Guard::changed) is called, and takes the lock again. May
     /// return without a change.
     pub(super) fn wait_for_change(self) -> Self {

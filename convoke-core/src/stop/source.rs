@@ -29,7 +29,7 @@ use crate::sync::Arc;
 /// assert_eq!(connection.token().reason(), Some(StopReason::Named("client left")));
 /// ```
 #[doc(alias = "CancellationToken")]
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct StopSource {
     token: StopToken,
 }
@@ -97,6 +97,19 @@ impl StopSource {
     }
 }
 
+impl Clone for StopSource {
+    fn clone(&self) -> Self {
+        self.state().source_added();
+        Self { token: self.token.clone() }
+    }
+}
+
+impl Drop for StopSource {
+    fn drop(&mut self) {
+        self.state().source_dropped();
+    }
+}
+
 impl Default for StopSource {
     fn default() -> Self {
         Self::new()
@@ -138,6 +151,11 @@ impl Link {
         // token beside it, which keeps the source alive, still exists.
         unsafe { link.callback.register(link.parent.as_ref()) };
         link
+    }
+
+    /// Returns the token of the parent.
+    pub(super) fn parent(&self) -> &StopToken {
+        &self.parent
     }
 
     /// Removes the callback and returns the parent token.

@@ -2,7 +2,7 @@
 //! is never held while foreign code runs.
 //!
 //! Rules:
-//! 1. The links of a node, and the fields of the list, are accessed only with the list's lock held.
+//! 1. The list of callbacks, and the fields beside it, are accessed only with the lock held.
 //! 2. A node does not move from `insert` until `remove` has returned or, if it is never removed, for as long
 //!    as the state lives. `remove` returns only when no other thread is inside the node's callback.
 //! 3. The thread that takes a node out of the list to run it calls `invoke` once and does not touch the node
@@ -12,26 +12,29 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::time::Instant;
 
 use super::lock::{Guard, Lock};
 use super::{InPlaceStop, StopReason};
 use crate::Panic;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::intrusive_list::{IntrusiveList, Linked, Links};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::{Arc, thread};
 
 /// The state of one source, on the heap or in an operation.
 pub(crate) struct StopState {
-    /// Set once, together with the list's reason. Answers the most frequent question without the lock.
+    /// Set once, together with the reason. Answers the most frequent question without the lock.
     requested: AtomicBool,
-    list: Lock<List>,
+    /// The number of handles that can request a stop. It never rises from zero again.
+    sources: AtomicU32,
+    callbacks: Lock<Callbacks>,
     deadline: Option<Instant>,
 }
 
-struct List {
-    head: *mut Node,
+struct Callbacks {
+    /// The newest first.
+    list: IntrusiveList<Node>,
     reason: Option<StopReason>,
     /// The node whose callback runs now. Compared by address, never dereferenced.
     running: *const Node,
@@ -43,14 +46,13 @@ struct List {
     from: Option<Onward>,
 }
 
-// SAFETY: rule 1: the pointers are dereferenced with the lock held, and rule 2 keeps the nodes alive. `from`
-// is used only by the thread that wrote it, the one that runs the callbacks.
-unsafe impl Send for List {}
+// SAFETY: rule 1: the list is used with the lock held, and rule 2 keeps the nodes alive. `from` is used only
+// by the thread that wrote it, the one that runs the callbacks.
+unsafe impl Send for Callbacks {}
 
 /// One registered callback, as the list knows it.
 pub(crate) struct Node {
-    /// Written by `insert`, and not read before.
-    links: MaybeUninit<Links>,
+    links: Links<Self>,
     /// Runs the callback of this node, or returns the source that it passes the request on to.
     invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>,
 }
@@ -66,8 +68,7 @@ pub struct Onward {
 impl Onward {
     /// Creates one for a source in an `Arc`.
     pub(super) fn counted(state: Arc<StopState>) -> Self {
-        // SAFETY: `Arc::into_raw` never returns null.
-        let state = unsafe { NonNull::new_unchecked(Arc::into_raw(state).cast_mut()) };
+        let state = NonNull::new(Arc::into_raw(state).cast_mut()).expect("a pointer to a value is not null");
         // SAFETY: `Onward::release` calls this once, with the pointer that `into_raw` returned.
         let release = |owner: NonNull<()>| drop(unsafe { Arc::from_raw(owner.cast::<StopState>().as_ptr()) });
         Self { state, owner: state.cast(), release }
@@ -83,8 +84,8 @@ impl Onward {
     }
 
     fn state(&self) -> &StopState {
-        // SAFETY: alive until it is released, by the count of `counted` or the contract of `in_place`;
-        // `release` consumes `self`.
+        // SAFETY: it exists until it is released, which consumes `self`: `counted` owns a count, and `Children`
+        // (in `convoke-sender`), the caller of `in_place`, holds a count of its own until then.
         unsafe { self.state.as_ref() }
     }
 
@@ -101,27 +102,17 @@ impl fmt::Debug for Onward {
     }
 }
 
-struct Links {
-    next: *mut Node,
-    /// The pointer to this node: the head of the list, or `next` of the node before it. Null after the node
-    /// was taken out to be run.
-    pointed_by: *mut *mut Node,
+// SAFETY: `links` is a field that only the list of callbacks uses.
+unsafe impl Linked for Node {
+    #[inline]
+    fn links(&self) -> &Links<Self> {
+        &self.links
+    }
 }
 
 impl Node {
     pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>) -> Self {
-        Self { links: MaybeUninit::uninit(), invoke }
-    }
-
-    /// Returns the links of a node.
-    ///
-    /// # Safety
-    /// The node is alive. The links may be read once `insert` has written them.
-    #[inline]
-    unsafe fn links(node: *mut Self) -> *mut Links {
-        // SAFETY: the node is alive, by the contract of this function. No reference is made, only a pointer
-        // to a field.
-        unsafe { (&raw mut (*node).links).cast() }
+        Self { links: Links::new(), invoke }
     }
 }
 
@@ -129,8 +120,9 @@ impl StopState {
     pub(crate) fn new(deadline: Option<Instant>) -> Self {
         Self {
             requested: AtomicBool::new(false),
-            list: Lock::new(List {
-                head: ptr::null_mut(),
+            sources: AtomicU32::new(1),
+            callbacks: Lock::new(Callbacks {
+                list: IntrusiveList::new(),
                 reason: None,
                 running: ptr::null(),
                 runner: None,
@@ -150,8 +142,24 @@ impl StopState {
         self.requested.load(Ordering::Acquire)
     }
 
+    /// Returns true if a stop was requested, or if a handle is left that can request one.
+    pub(crate) fn stop_possible(&self) -> bool {
+        // The handles first: the last one may request a stop just before it is dropped.
+        self.sources.load(Ordering::Acquire) > 0 || self.stop_requested()
+    }
+
+    /// Counts another handle that can request a stop. The caller has one.
+    pub(super) fn source_added(&self) {
+        self.sources.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a handle less.
+    pub(super) fn source_dropped(&self) {
+        self.sources.fetch_sub(1, Ordering::Release);
+    }
+
     pub(crate) fn reason(&self) -> Option<StopReason> {
-        if self.stop_requested() { self.list.lock().reason } else { None }
+        if self.stop_requested() { self.callbacks.lock().reason } else { None }
     }
 
     /// Adds a callback. If a stop was requested already, returns the reason, and the caller runs the
@@ -161,22 +169,13 @@ impl StopState {
     /// Rule 2 holds for the node, and it is in no list.
     #[inline]
     pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
-        let list = self.list.lock();
-        if let Some(reason) = list.reason {
+        let mut callbacks = self.callbacks.lock();
+        if let Some(reason) = callbacks.reason {
             return Err(reason);
         }
-        let head = list.as_ptr();
-        // SAFETY: rule 1: `list` holds the lock. The node is alive and in no list: the contract of this
-        // function.
-        unsafe {
-            let (head, next) = (&raw mut (*head).head, (*head).head);
-            let links = Node::links(node.as_ptr());
-            links.write(Links { next, pointed_by: head });
-            if !next.is_null() {
-                (*Node::links(next)).pointed_by = &raw mut (*links).next;
-            }
-            *head = node.as_ptr();
-        }
+        // SAFETY: rule 1: the lock is held. Rule 2: `RawCallback`, the only caller, keeps the node in place
+        // until it has removed it, and it is in no list.
+        unsafe { callbacks.list.push_front(node) };
         Ok(())
     }
 
@@ -188,16 +187,12 @@ impl StopState {
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
         // The frequent case is short, so that it is inlined into the caller; everything else is one call.
-        if let Some(_list) = self.list.try_lock() {
-            // SAFETY: rule 1: `_list` holds the lock. Rule 2: the node is alive, as it was not removed yet.
-            unsafe {
-                if !(*Node::links(node.as_ptr())).pointed_by.is_null() {
-                    unlink(node.as_ptr());
-                    return;
-                }
-            }
+        // SAFETY: rule 1: the lock is held. Rule 2: the node exists, and was inserted here: `RawCallback`
+        // removes it once, from the state that it has stored.
+        if self.callbacks.try_lock().is_some_and(|mut callbacks| unsafe { callbacks.list.remove(node) }) {
+            return;
         }
-        // SAFETY: the node was inserted and not removed: the contract of this function.
+        // SAFETY: the node was inserted here, and is not removed yet: the line above.
         unsafe { self.remove_slowly(node) };
     }
 
@@ -207,33 +202,29 @@ impl StopState {
     /// As for [`remove`](Self::remove).
     #[cold]
     unsafe fn remove_slowly(&self, node: NonNull<Node>) {
-        let list = self.list.lock();
-        // SAFETY: rule 1: `list` holds the lock. Rule 2: the node is alive, as it was not removed yet.
-        unsafe {
-            if (*Node::links(node.as_ptr())).pointed_by.is_null() {
-                Self::wait_for_callback(list, node.as_ptr());
-            } else {
-                unlink(node.as_ptr());
-            }
+        let mut callbacks = self.callbacks.lock();
+        // SAFETY: rule 1: the lock is held. Rule 2: the node exists, and was inserted here, as in `remove`.
+        if !unsafe { callbacks.list.remove(node) } {
+            Self::wait_for_callback(callbacks, node.as_ptr());
         }
     }
 
     /// Waits until the callback has run, unless this is called from inside it.
-    fn wait_for_callback(mut list: Guard<'_, List>, node: *const Node) {
-        if list.running != node {
+    fn wait_for_callback(mut callbacks: Guard<'_, Callbacks>, node: *const Node) {
+        if callbacks.running != node {
             return;
         }
-        if list.runner == Some(thread::current().id()) {
+        if callbacks.runner == Some(thread::current().id()) {
             // The callback removes itself. The address may be reused by a later node, which must not be taken
             // for it.
-            list.running = ptr::null();
+            callbacks.running = ptr::null();
             return;
         }
-        list.waiting += 1;
-        while list.running == node {
-            list = list.wait_for_change();
+        callbacks.waiting += 1;
+        while callbacks.running == node {
+            callbacks = callbacks.wait_for_change();
         }
-        list.waiting -= 1;
+        callbacks.waiting -= 1;
     }
 
     /// Requests a stop and runs the callbacks, newest first, on this thread. Returns true if this was the
@@ -256,7 +247,7 @@ impl StopState {
             if let Some(next) = state.run_until_passed_on(reason, &mut first_panic) {
                 if next.state().begin(reason) == Begun::WithCallbacks {
                     let from = below.take();
-                    next.state().list.lock().from = from;
+                    next.state().callbacks.lock().from = from;
                     below = Some(next);
                 } else {
                     release(next, &mut first_panic);
@@ -265,7 +256,7 @@ impl StopState {
                 continue;
             }
             let Some(done) = below.take() else { break };
-            below = done.state().list.lock().from.take();
+            below = done.state().callbacks.lock().from.take();
             release(done, &mut first_panic);
             below.as_ref().map_or(self, Onward::state).callback_has_run();
         }
@@ -277,35 +268,29 @@ impl StopState {
 
     /// Records the request and returns what its maker has to do.
     fn begin(&self, reason: StopReason) -> Begun {
-        let mut list = self.list.lock();
-        if list.reason.is_some() {
+        let mut callbacks = self.callbacks.lock();
+        if callbacks.reason.is_some() {
             return Begun::Late;
         }
-        list.reason = Some(reason);
+        callbacks.reason = Some(reason);
         self.requested.store(true, Ordering::Release);
-        if list.head.is_null() {
+        if callbacks.list.is_empty() {
             return Begun::Alone;
         }
-        list.runner = Some(thread::current().id());
+        callbacks.runner = Some(thread::current().id());
         Begun::WithCallbacks
     }
 
     /// Runs callbacks until none is left, or until one passes the request on. That one counts as running
     /// until [`callback_has_run`](Self::callback_has_run) is called.
     fn run_until_passed_on(&self, reason: StopReason, first_panic: &mut Option<Panic>) -> Option<Onward> {
-        let mut list = self.list.lock();
-        while let Some(node) = NonNull::new(list.head) {
-            // SAFETY: rule 1: `list` holds the lock. Rule 2: a node in the list is alive.
-            let invoke = unsafe {
-                unlink(node.as_ptr());
-                (*Node::links(node.as_ptr())).pointed_by = ptr::null_mut();
-                (*node.as_ptr()).invoke
-            };
-            list.running = node.as_ptr();
-            drop(list);
+        let mut callbacks = self.callbacks.lock();
+        while let Some(node) = callbacks.list.pop_front() {
+            callbacks.running = node.as_ptr();
+            drop(callbacks);
             // SAFETY: rule 3: this thread took it out of the list, so no other thread runs it, and it is not
-            // touched afterwards. Rule 2: it is alive, because `remove` waits while `running` is this node.
-            match Panic::catch(|| unsafe { invoke(node, reason) }) {
+            // touched afterwards. Rule 2: it exists, because `remove` waits while `running` is this node.
+            match Panic::catch(|| unsafe { (node.as_ref().invoke)(node, reason) }) {
                 Ok(None) => {}
                 Ok(next) => return next,
                 // A second panic is dropped here, outside the lock. Dropping a `Panic` does not unwind.
@@ -313,19 +298,19 @@ impl StopState {
                     first_panic.get_or_insert(panic);
                 }
             }
-            list = self.callback_has_run();
+            callbacks = self.callback_has_run();
         }
         None
     }
 
     /// Records that the callback that runs has returned. Returns with the lock held.
-    fn callback_has_run(&self) -> Guard<'_, List> {
-        let mut list = self.list.lock();
-        list.running = ptr::null();
-        if list.waiting > 0 {
-            list.changed();
+    fn callback_has_run(&self) -> Guard<'_, Callbacks> {
+        let mut callbacks = self.callbacks.lock();
+        callbacks.running = ptr::null();
+        if callbacks.waiting > 0 {
+            callbacks.changed();
         }
-        list
+        callbacks
     }
 }
 
@@ -345,23 +330,6 @@ enum Begun {
     Alone,
     /// The first one: its maker runs the callbacks.
     WithCallbacks,
-}
-
-/// Unlinks a node from its list. Leaves the node's own links as they are.
-///
-/// # Safety
-/// The node is in a list whose lock is held, and there is no reference to the list's fields.
-#[inline]
-unsafe fn unlink(node: *mut Node) {
-    // SAFETY: rule 1: the lock is held, by the contract. Rule 2: the node's neighbours are in the list and so
-    // alive.
-    unsafe {
-        let Links { next, pointed_by } = Node::links(node).read();
-        *pointed_by = next;
-        if !next.is_null() {
-            (*Node::links(next)).pointed_by = pointed_by;
-        }
-    }
 }
 
 impl fmt::Debug for StopState {

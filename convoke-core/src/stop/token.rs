@@ -40,7 +40,8 @@ impl StopToken {
         self.as_ref().stop_requested()
     }
 
-    /// Returns true if a stop can be requested, now or later: false for the token of no source.
+    /// Returns true if a stop was requested, or can still be: while there is a [`StopSource`] of this token, or
+    /// of a parent. False for the token of no source, and when all sources were dropped without a request.
     pub fn stop_possible(&self) -> bool {
         self.as_ref().stop_possible()
     }
@@ -112,10 +113,18 @@ impl<'a> StopRef<'a> {
         self.state().is_some_and(StopState::stop_requested)
     }
 
-    /// Returns true if a stop can be requested, now or later: false for the token of no source.
-    #[inline]
+    /// Returns true if a stop was requested, or can still be: see [`StopToken::stop_possible`].
     pub fn stop_possible(self) -> bool {
-        self.state().is_some()
+        let (state, token) = match self.0 {
+            Target::Never => return false,
+            Target::InPlace(_) => return true,
+            Target::Shared(state, token) => (state, token),
+        };
+        // The ancestors in a loop: a chain of sources may be longer than the stack is deep.
+        let parent = |token: &&'a StopToken| token.link.as_ref().map(|link| link.parent());
+        let mut tokens = core::iter::successors(parent(&token), parent);
+        state.stop_possible()
+            || tokens.any(|token| token.state.as_ref().is_some_and(|state| state.stop_possible()))
     }
 
     /// Returns the reason of the stop request, or `None` if there was none.

@@ -9,6 +9,7 @@ mod env;
 mod executor_ref;
 mod executors;
 mod frames;
+mod intrusive_list;
 mod lawless_allocator;
 mod recycling;
 mod runnable;

@@ -123,10 +123,10 @@ fn a_chain_that_is_linked_newest_first_is_reversed() {
         let diary = Diary::default();
         let mut newest = std::ptr::null_mut();
         for name in 0..length {
-            let header = diary.work(name).into_raw();
-            // SAFETY: it came from `into_raw`, and we hold the runnable.
-            unsafe { Runnable::set_link(header, newest) };
-            newest = header.as_ptr();
+            let work = diary.work(name);
+            // SAFETY: `newest` is null or the address of a header.
+            unsafe { work.set_link(newest) };
+            newest = work.into_raw().as_ptr();
         }
         // SAFETY: all of them came from `into_raw`, and the queue takes them over.
         let mut queue = unsafe { RunQueue::from_newest_first(newest) };

@@ -46,7 +46,37 @@ fn every_reason_is_stored_and_displayed() {
 fn dropping_the_source_requests_nothing() {
     let token = StopSource::new().token();
     assert!(!token.stop_requested());
-    assert!(token.stop_possible(), "another clone could still exist");
+}
+
+#[test]
+fn a_stop_is_possible_only_while_a_source_is_left() {
+    let source = StopSource::new();
+    let (token, clone) = (source.token(), source.clone());
+    drop(source);
+    assert!(token.stop_possible(), "a clone is left");
+    drop(clone);
+    assert!(!token.stop_possible() && !token.clone().as_ref().stop_possible());
+    // A request that was made stays possible.
+    let source = StopSource::new();
+    let token = source.token();
+    source.request_stop(StopReason::Requested);
+    drop(source);
+    assert!(token.stop_possible());
+}
+
+#[test]
+fn a_stop_of_a_child_is_possible_while_any_ancestor_is_left() {
+    let grandparent = StopSource::new();
+    let parent = grandparent.token().child();
+    let child = parent.token().child();
+    let token = child.token();
+    drop((child, parent));
+    assert!(token.stop_possible());
+    drop(grandparent);
+    assert!(!token.stop_possible());
+    // New sources below it make a stop of their own tokens possible, and not of this one.
+    let below = token.child();
+    assert!(below.token().stop_possible() && !token.stop_possible());
 }
 
 #[test]

@@ -15,10 +15,10 @@ use convoke_core::raw::SpinLock;
 /// The lock is held for a few instructions and never while work runs. It passes a seat on, so a holder sees
 /// what the holder before it did.
 pub struct Seats {
-    state: SpinLock<State>,
+    state: SpinLock<SeatState>,
 }
 
-struct State {
+struct SeatState {
     waiting: RunQueue,
     /// Has capacity for all seats, so that nothing is allocated later.
     free: Vec<Seat>,
@@ -60,7 +60,7 @@ impl Seats {
     /// Creates an empty queue with this number of free seats.
     pub fn new(seats: u16) -> Self {
         let free = (0..seats).rev().map(Seat).collect();
-        Self { state: SpinLock::new(State { waiting: RunQueue::new(), free }) }
+        Self { state: SpinLock::new(SeatState { waiting: RunQueue::new(), free }) }
     }
 
     /// Queues work.

@@ -1,28 +1,27 @@
 //! The queue for work that is posted from outside a pool. Uses only shimmed atomics and locks, so that it is
 //! model-checked.
 
-#![allow(unsafe_code)]
-
-use core::ptr;
-
 use convoke_core::raw::sync::Mutex;
-use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use convoke_core::raw::{Header, RunQueue, Runnable};
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::{RunQueue, Runnable};
 use crossbeam_utils::CachePadded;
+
+use crate::inbox::{Inbox, Pushed};
 
 /// A first-in, first-out queue for many posters and many takers. It never allocates: work is linked through
 /// its own header.
 ///
-/// 1. Posters push on a lock-free stack, with one compare-exchange.
-/// 2. Takers lock the backlog. If the backlog is empty, its holder takes the whole stack and reverses it. So
-///    work leaves in the order in which it came, whichever thread takes it.
-/// 3. Closing replaces the head of the stack by a mark. Work that was pushed before is returned to the
-///    closer, work that comes later to its poster. Nothing is lost in between.
+/// 1. Posters push to the inbox, a lock-free stack, with one compare-exchange.
+/// 2. Takers lock the backlog, and its holder is the taker of the inbox. If the backlog is empty, it takes
+///    the whole stack and reverses it. So work leaves in the order in which it came, whichever thread takes
+///    it.
+/// 3. Closing the inbox needs the lock too. Work that was pushed before is returned to the closer, work that
+///    comes later to its poster. Nothing is lost in between.
 /// 4. While a taker reverses the stack, [`is_empty`](Injector::is_empty) may return true to other threads
 ///    although there is work. Hence a taker that gets more than it runs at once notifies the sleepers again.
 pub struct Injector {
-    /// The newest work; null if there is none, [`CLOSED`] once closed.
-    newest: CachePadded<AtomicPtr<Header>>,
+    /// Its taker is always awake: workers that sleep are woken by other means.
+    inbox: CachePadded<Inbox>,
     backlog: Mutex<RunQueue>,
     /// Length of the backlog, written under its lock, so that it can be read without.
     backlogged: AtomicUsize,
@@ -32,14 +31,11 @@ pub struct Injector {
     refused: AtomicUsize,
 }
 
-/// Mark of a closed stack: an address that no header has.
-const CLOSED: *mut Header = ptr::without_provenance_mut(1);
-
 impl Injector {
     /// Creates an open, empty queue for at most `limit` pieces of work.
     pub fn new(limit: usize) -> Self {
         Self {
-            newest: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
+            inbox: CachePadded::new(Inbox::new()),
             backlog: Mutex::new(RunQueue::new()),
             backlogged: AtomicUsize::new(0),
             limit,
@@ -81,25 +77,9 @@ impl Injector {
 
     #[inline]
     fn link(&self, runnable: Runnable) -> Result<(), Runnable> {
-        let header = runnable.into_raw();
-        let mut newest = self.newest.load(Ordering::Relaxed);
-        loop {
-            if newest == CLOSED {
-                // SAFETY: `header` came from `into_raw` above and was not published.
-                return Err(unsafe { Runnable::from_raw(header) });
-            }
-            // SAFETY: the runnable of `header` is ours until the exchange below publishes it.
-            unsafe { Runnable::set_link(header, newest) };
-            // Release: the taker sees the link, and what the poster did to the work before.
-            match self.newest.compare_exchange_weak(
-                newest,
-                header.as_ptr(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Ok(()),
-                Err(now) => newest = now,
-            }
+        match self.inbox.push(runnable) {
+            Pushed::Queued | Pushed::WakeSleeper => Ok(()),
+            Pushed::Closed(runnable) => Err(runnable),
         }
     }
 
@@ -110,8 +90,9 @@ impl Injector {
             return 0;
         }
         let mut backlog = self.backlog.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if backlog.is_empty() && !self.stack_is_empty() {
-            self.refill(&mut backlog);
+        if backlog.is_empty() {
+            // Rule 2: we hold the lock, so we are the taker.
+            *backlog = self.inbox.take();
         }
         let mut taken = 0;
         while taken < most
@@ -128,39 +109,18 @@ impl Injector {
         taken
     }
 
-    /// Refills the backlog, as rule 2 says. The lock of the backlog is held, the backlog is empty and the
-    /// stack is not.
-    fn refill(&self, backlog: &mut RunQueue) {
-        // A plain swap: closing and taking need the lock, which we hold.
-        let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: each header on the stack was published by `link`, which gave up the runnable, and the swap
-        // made them ours alone.
-        *backlog = unsafe { RunQueue::from_newest_first(newest) };
-    }
-
     /// Returns true if there is no work, with the exception in rule 4. Relaxed: a worker that goes to sleep
     /// has executed a fence before.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.stack_is_empty() && self.backlogged.load(Ordering::Relaxed) == 0
-    }
-
-    #[inline]
-    fn stack_is_empty(&self) -> bool {
-        let newest = self.newest.load(Ordering::Relaxed);
-        newest.is_null() || newest == CLOSED
+        self.inbox.is_empty_now() && self.backlogged.load(Ordering::Relaxed) == 0
     }
 
     /// Closes the queue for good and takes what is left.
     pub fn close(&self) -> RunQueue {
         let mut backlog = self.backlog.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let newest = self.newest.swap(CLOSED, Ordering::AcqRel);
         let mut left = core::mem::take(&mut *backlog);
-        if newest != CLOSED {
-            // SAFETY: each header on the stack was published by `link`, which gave up the runnable, and
-            // the swap made them ours alone.
-            left.append(&mut unsafe { RunQueue::from_newest_first(newest) });
-        }
+        left.append(&mut self.inbox.close());
         self.backlogged.store(0, Ordering::Relaxed);
         left
     }

@@ -1,14 +1,12 @@
 //! One thread of a pool: where it takes work from, in which order, and when it sleeps.
 
-#![allow(unsafe_code)]
-
 use core::cell::Cell;
-use core::marker::PhantomData;
 use core::{hint, ptr};
 use std::sync::Arc;
 
-use convoke_core::raw::Runnable;
+use convoke_core::raw::budget;
 use convoke_core::raw::sync::Arc as SharedArc;
+use convoke_core::raw::{Runnable, ScopedRef};
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
 use super::port::Port;
@@ -52,24 +50,8 @@ pub(super) struct Worker {
 }
 
 thread_local! {
-    /// The worker of this thread: set while its `WorkerScope` exists, else null.
-    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
-}
-
-/// Marks this thread as a worker while it exists. It borrows the worker, which therefore outlives it.
-struct WorkerScope<'w>(PhantomData<&'w Worker>);
-
-impl<'w> WorkerScope<'w> {
-    fn enter(worker: &'w Worker) -> Self {
-        CURRENT.set(worker);
-        Self(PhantomData)
-    }
-}
-
-impl Drop for WorkerScope<'_> {
-    fn drop(&mut self) {
-        CURRENT.set(ptr::null());
-    }
+    /// The worker of this thread, while it runs.
+    static CURRENT: ScopedRef<Worker> = const { ScopedRef::new() };
 }
 
 impl Worker {
@@ -94,37 +76,53 @@ impl Worker {
             high_in_a_row: Cell::new(0),
             stole_little: Cell::new(false),
         };
-        let _scope = WorkerScope::enter(&worker);
+        let _on_yield = budget::on_yield(Self::check_next);
+        CURRENT.with(|current| current.within(Some(&worker), || worker.run_until_stopped()));
+    }
+
+    fn run_until_stopped(&self) {
         // A panic leaves the inner loop, and this loop re-enters it: cheaper than one `catch` for each run.
-        while !worker.shared.is_stopping() {
-            worker.shared.contain(|| worker.work());
+        while !self.shared.is_stopping() {
+            self.shared.contain(|| self.work());
         }
-        while worker.has_work() {
-            worker.shared.contain(|| worker.stop_all());
+        while self.has_work() {
+            self.shared.contain(|| self.stop_all());
         }
     }
 
     /// Returns true if the calling thread is a worker of the pool of this port.
     #[inline]
     pub(super) fn is_current(port: &'static Port) -> bool {
-        // SAFETY: if not null, the pointer was set by a `WorkerScope` on this thread's stack, which borrows
-        // the worker and clears the pointer when it is dropped.
-        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| worker.port.is_same_pool(port))
+        CURRENT.with(|current| {
+            current.with(|worker| worker.is_some_and(|worker| worker.port.is_same_pool(port)))
+        })
     }
 
     /// Queues work in the deque of the calling worker. Returns it if the calling thread is not a worker of
     /// this pool, or the priority is not normal.
     #[inline]
     pub(super) fn post_local(port: &'static Port, runnable: Runnable) -> Result<(), Runnable> {
-        // SAFETY: if not null, the pointer was set by a `WorkerScope` on this thread's stack, which borrows
-        // the worker and clears the pointer when it is dropped.
-        match unsafe { CURRENT.get().as_ref() } {
-            Some(worker) if ptr::eq(worker.port, port) => {
-                worker.post(runnable);
-                Ok(())
-            }
-            _ => Err(runnable),
-        }
+        CURRENT.with(|current| {
+            current.with(|worker| match worker {
+                Some(worker) if ptr::eq(worker.port, port) => {
+                    worker.post(runnable);
+                    Ok(())
+                }
+                _ => Err(runnable),
+            })
+        })
+    }
+
+    /// Makes the calling worker check low work or work from outside before its next run: the running task
+    /// yields because its budget is spent.
+    fn check_next() {
+        CURRENT.with(|current| {
+            current.with(|worker| {
+                if let Some(worker) = worker {
+                    worker.runs.set(OTHERS_EACH);
+                }
+            });
+        });
     }
 
     #[inline]

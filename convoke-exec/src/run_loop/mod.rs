@@ -3,8 +3,9 @@
 //! The *shared* part can be reached from any thread, through the executor: the inbox, the timers, the owner
 //! thread of the loop's tasks. The *runner* belongs to the loop's thread: a local queue, which needs no
 //! atomic operation. A post from the loop's own work goes to the runner, any other post to the inbox, and
-//! wakes the thread if it sleeps. After [`LOOK_EACH`] runs, and before it sleeps, the runner takes the inbox,
-//! calls due timers, and lets the *sleeper*, if there is one, poll its I/O.
+//! wakes the thread if it sleeps. The runner *checks* after [`LOOK_EACH`] runs, after [`CALLS_PER_CHECK`] calls
+//! on sources, after a run that has yielded because its budget was spent, and before it sleeps: it takes the
+//! inbox, calls due timers, and lets the *sleeper*, if there is one, poll its I/O.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, OwnerThread, Runnable, Timer, Timers, WorkKind};
+use convoke_core::raw::{ArmedTimer, Header, IdleTimer, OwnerThread, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
@@ -33,7 +34,7 @@ use convoke_core::raw::{contain, report_panic};
 pub use runner::Moment;
 pub use runner::Runner;
 use sleeper::GuardedSleeper;
-pub use sleeper::{LOOK_EACH, Sleeper, look_next};
+pub use sleeper::{CALLS_PER_CHECK, LOOK_EACH, Sleeper, count_call};
 
 /// An executor that runs its work on the thread that calls [`run`](RunLoop::run). Other threads post to it
 /// through its [`executor`](RunLoop::executor).
@@ -204,9 +205,9 @@ impl RunLoop {
 
     /// Calls `f` as on the owner thread of the tasks of this loop.
     #[doc(hidden)]
-    pub fn at_home<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub fn on_owner_thread<R>(&self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the loop belongs to this thread, as it is not `Send`; and it is borrowed, so it is not
-        // closed meanwhile.
+        // closed meanwhile: `drop` closes it.
         let _on_owner = unsafe { self.executor.shared.owner.enter() };
         f()
     }
@@ -229,12 +230,7 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        let cleared = Panic::catch(|| {
-            // SAFETY: the loop belongs to this thread, as it is not `Send`, and `&mut self` proves that
-            // it is not running.
-            let _on_owner = unsafe { self.executor.shared.owner.enter() };
-            self.runner.clear();
-        });
+        let cleared = Panic::catch(|| self.on_owner_thread(|| self.runner.clear()));
         // SAFETY: the loop belongs to this thread, as it is not `Send`, and cannot run after its `drop`.
         let closed = Panic::catch(|| unsafe { self.executor.close() });
         // A second panic during unwinding would abort the process.
@@ -285,8 +281,8 @@ impl RunLoopExecutor {
     /// The loop is not run any more, and no other thread runs it now.
     #[doc(hidden)]
     pub unsafe fn close(&self) {
-        // SAFETY: the caller promises that no thread runs the loop now or later, and only a runner enters the
-        // owner thread.
+        // SAFETY: only a runner enters the owner thread, and no thread runs the loop now or later: `drop` of a
+        // `RunLoop` calls this, and `sync_wait`, after the last run.
         let _on_owner = unsafe { self.shared.owner.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
@@ -380,9 +376,8 @@ unsafe impl Timers for Shared {
         Shared::now(self)
     }
 
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the contract of `Timers::arm`, which the caller keeps, is that of `TimerQueue::arm`.
-        let after = unsafe { self.timers.arm(timer, at) };
+    fn arm(&self, timer: IdleTimer, at: Instant) {
+        let after = self.timers.arm(timer, at);
         if after == AfterArm::IsEarliest && !Runner::is_running(self) {
             // Pairs with the fence in `sleep`: either we see that the loop sleeps, or it sees the time
             // that we have set.
@@ -394,27 +389,23 @@ unsafe impl Timers for Shared {
         }
     }
 
-    unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
+    fn arm_after(&self, timer: IdleTimer, duration: Duration) -> Option<Instant> {
         if Runner::is_running(self) {
-            // SAFETY: the caller keeps the contract of `Timers::arm_after`; and this thread runs the
-            // loop, which checks its timers before it sleeps.
-            unsafe { self.timers.arm_at_next_look(timer, duration) };
+            // This thread runs the loop, which checks its timers before it sleeps.
+            self.timers.arm_at_next_look(timer, duration);
             return None;
         }
         let at = Shared::now(self) + duration;
-        // SAFETY: the contract of `Timers::arm_after`, which the caller keeps, includes that of `arm`.
-        unsafe { self.arm(timer, at) };
+        self.arm(timer, at);
         Some(at)
     }
 
-    unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
-        // SAFETY: the contract of `Timers::known_time`, which the caller keeps, is that of the queue.
-        unsafe { self.timers.known_time(timer) }
+    fn known_time(&self, timer: ArmedTimer) -> Option<Instant> {
+        self.timers.known_time(timer)
     }
 
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the contract of `Timers::disarm`, which the caller keeps, is that of the queue.
-        unsafe { self.timers.disarm(timer) }
+    fn disarm(&self, timer: ArmedTimer) -> bool {
+        self.timers.disarm(timer)
     }
 }
 

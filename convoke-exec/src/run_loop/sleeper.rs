@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::runner::Runner;
-use convoke_core::raw::{contain, report_panic};
+use convoke_core::raw::{budget, contain, report_panic};
 
 /// Waits for events while a [`RunLoop`](crate::RunLoop) has nothing to run. It is safe to implement. None of
 /// its functions may unwind: the loop may run above stack frames that queued work points into, so a panic
@@ -109,11 +109,17 @@ pub(super) fn without_unwinding<R>(what: &str, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes the loop that runs the caller, if any, check inbox, timers and sleeper before its next run. For long
-/// pieces of work that yield to others: those may first have to learn that they can run.
-pub fn look_next() {
-    Runner::look_next();
+/// Counts a call on a source that has completed. After [`CALLS_PER_CHECK`] of them the loop that runs the
+/// caller, if any, checks inbox, timers and sleeper before its next run.
+#[inline]
+pub fn count_call() {
+    Runner::count_call();
 }
+
+/// Number of calls on sources, of all tasks together, after which a loop lets its sleeper handle events. The
+/// budget of a task does not bound them: a task that lets others run begins a new one. A task that sends to a
+/// reader on the same loop must not fill the buffers of the kernel before the reader learns of it.
+pub const CALLS_PER_CHECK: u32 = budget::PER_POLL;
 
 /// Number of runs after which a loop takes its inbox and lets its sleeper handle events. So work that posts
 /// itself again does not starve the rest.

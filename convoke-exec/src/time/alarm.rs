@@ -7,7 +7,9 @@
 //!    So an owner that reads in `state` that the call was made has exclusive access again, and need not
 //!    disarm the timer.
 //! 4. `armed_by` points to the timers of the executor in `executor`, or to those of the process. Both outlive
-//!    the alarm.
+//!    the alarm. It is set when they have armed the timer, and only the owner disarms it.
+//! 5. The alarm is pinned when it is armed, and `drop` disarms it. So the timer exists, and does not move,
+//!    while it is armed.
 
 #![allow(unsafe_code)]
 
@@ -19,12 +21,12 @@ use core::ptr::NonNull;
 use core::task::{Context, Waker};
 use std::time::Instant;
 
+use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{Call, Timer, Timers, WakerMark};
-use convoke_core::{Executor, ExecutorRef};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark};
 
-use super::{When, fallback};
+use super::{When, fallback, timers_for};
 use convoke_core::raw::wake_if_any;
 
 /// A timer that wakes a future.
@@ -71,7 +73,8 @@ impl Alarm {
     /// Reads the clock of this executor's timers, and selects these timers for the alarm.
     ///
     /// # Panics
-    /// If the executor has no timers and the thread `convoke-timers` cannot be started.
+    /// If the executor has no timers and the thread `convoke-timers` cannot be started; and if it is the
+    /// `InlineExecutor`.
     pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
         self.use_timers_of(executor);
         self.get_ref().clock().now()
@@ -86,7 +89,10 @@ impl Alarm {
     /// Returns the selected timers.
     #[inline]
     pub(super) fn clock(&self) -> &dyn Timers {
-        self.executor.get().and_then(Executor::timers).unwrap_or_else(|| fallback::timers())
+        match self.executor.get() {
+            Some(executor) => timers_for(executor),
+            None => fallback::timers(),
+        }
     }
 
     /// Returns true if the time was reached. If not, the waker of `cx` is called then. Each call must pass
@@ -100,14 +106,20 @@ impl Alarm {
     /// the first call, by which the timers must be selected.
     #[inline]
     pub(super) fn poll_when(self: Pin<&Self>, when: When, cx: &Context<'_>) -> bool {
-        let Some(timers) = self.armed_by.get() else {
+        let Some((timers, timer)) = self.get_ref().armed() else {
             self.arm(self.get_ref().clock(), when, cx);
             return false;
         };
-        self.poll_armed(timers, when, cx)
+        self.poll_armed(timers, timer, when, cx)
     }
 
-    fn poll_armed(self: Pin<&Self>, timers: NonNull<dyn Timers>, when: When, cx: &Context<'_>) -> bool {
+    fn poll_armed(
+        self: Pin<&Self>,
+        timers: &dyn Timers,
+        timer: ArmedTimer,
+        when: When,
+        cx: &Context<'_>,
+    ) -> bool {
         match self.state.load(Ordering::Acquire) {
             DUE => true,
             // A task may outlive the executor that it began on. The timers of the process are never closed.
@@ -123,17 +135,12 @@ impl Alarm {
             }
             _ if self.mark.get() == Some(WakerMark::of(cx.waker())) => false,
             _ => {
-                // SAFETY: rule 4: the timers are alive, and it was armed by them.
-                let timers = unsafe { timers.as_ref() };
                 let when = match when {
-                    // SAFETY: `self` is pinned and was armed by these timers. If the duration has
-                    // not started, it starts when it would have without this.
-                    When::After(_) => unsafe { timers.known_time(self.address()) }.map_or(when, When::At),
+                    // If the duration has not started, it starts when it would have without this.
+                    When::After(_) => timers.known_time(timer).map_or(when, When::At),
                     When::At(_) => when,
                 };
-                // SAFETY: `self` is pinned and was armed by these timers, and only the owner disarms
-                // it.
-                if unsafe { timers.disarm(self.address()) } {
+                if timers.disarm(timer) {
                     self.arm(timers, when, cx);
                     return false;
                 }
@@ -163,21 +170,30 @@ impl Alarm {
         let stored = unsafe {
             core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers))
         };
-        // SAFETY: `self` is pinned, and `drop` disarms it. It is not armed: it never was, it was called, or
-        // it was disarmed.
-        unsafe {
-            match when {
-                When::At(at) => timers.arm(self.address(), at),
-                When::After(duration) => _ = timers.arm_after(self.address(), duration),
-            }
+        // SAFETY: it is not armed: it never was, it was called, or it was disarmed. Rule 5: it stays in place
+        // while it is armed.
+        let timer = unsafe { IdleTimer::new(self.get_ref().address()) };
+        match when {
+            When::At(at) => timers.arm(timer, at),
+            When::After(duration) => _ = timers.arm_after(timer, duration),
         }
         self.armed_by.set(Some(stored));
         drop(old_waker);
     }
 
+    /// Returns the timers that have armed it, and the handle to disarm it there, if it was armed. It may have
+    /// been called since.
+    #[inline]
+    fn armed(&self) -> Option<(&dyn Timers, ArmedTimer)> {
+        let timers = self.armed_by.get()?;
+        // SAFETY: rule 4: the timers exist, and have armed it; only the owner, which calls this, disarms it.
+        // Rule 5: the timer exists until then.
+        Some(unsafe { (timers.as_ref(), ArmedTimer::new(self.address())) })
+    }
+
     /// Returns the address with which it is armed. It is derived from a reference to the whole alarm.
-    fn address(self: Pin<&Self>) -> NonNull<Timer> {
-        NonNull::from(self.get_ref()).cast()
+    fn address(&self) -> NonNull<Timer> {
+        NonNull::from(self).cast()
     }
 
     /// Handles the call of the timer.
@@ -210,13 +226,10 @@ impl Default for Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         // Acquire: rule 3.
-        if let Some(timers) = self.armed_by.get()
+        if let Some((timers, timer)) = self.armed()
             && self.state.load(Ordering::Acquire) == PENDING
         {
-            // The address with which it was armed: that of the whole alarm.
-            let this = NonNull::from(&*self).cast();
-            // SAFETY: rule 4: the timers are alive, and it was armed by them. Only the owner disarms it.
-            unsafe { timers.as_ref().disarm(this) };
+            timers.disarm(timer);
         }
     }
 }

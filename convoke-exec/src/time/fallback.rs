@@ -3,12 +3,12 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use convoke_core::raw::{Timer, Timers};
+use convoke_core::raw::{ArmedTimer, IdleTimer, Timers};
+use convoke_core::{ExecutorRef, InlineExecutor};
 
 use super::queue::{AfterArm, TimerQueue};
 
@@ -31,6 +31,20 @@ pub(super) fn timers() -> &'static dyn Timers {
     })
 }
 
+/// Returns the timers of the process, for work on this executor.
+///
+/// # Panics
+/// If the executor is the inline one: the thread of the timers would run the work.
+pub(super) fn timers_for(executor: &ExecutorRef) -> &'static dyn Timers {
+    assert!(
+        !executor.is(&InlineExecutor),
+        "work without an executor cannot wait for a time: it was started in `Env::new()`, or on the `InlineExecutor`, \
+         and would go on on the thread of the timers. Start it with `block_on`, with `launch(&executor)`, or in \
+         `Env::from(executor)`"
+    );
+    timers()
+}
+
 /// Calls due timers and sleeps until the next one, for ever. An `unpark` that comes while the thread is awake
 /// ends its next sleep, so none is lost.
 fn serve(queue: &TimerQueue) {
@@ -51,15 +65,13 @@ unsafe impl Timers for Fallback {
         Instant::now()
     }
 
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the contract of `Timers::arm`, which the caller keeps, is that of the queue.
-        if unsafe { self.queue.arm(timer, at) } == AfterArm::IsEarliest {
+    fn arm(&self, timer: IdleTimer, at: Instant) {
+        if self.queue.arm(timer, at) == AfterArm::IsEarliest {
             self.thread.unpark();
         }
     }
 
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the contract of `Timers::disarm`, which the caller keeps, is that of the queue.
-        unsafe { self.queue.disarm(timer) }
+    fn disarm(&self, timer: ArmedTimer) -> bool {
+        self.queue.disarm(timer)
     }
 }

@@ -3,46 +3,151 @@
 //!
 //! The meaning of the links:
 //! 1. A list is a ring: `next` of the last timer is the first, and `before` of the first is the last.
-//! 2. The low bits of `place` are the number of the list that a timer is in, or `NONE`. The bits above are
+//! 2. The low bits of `position` are the number of the list that a timer is in, or `NONE`. The bits above are
 //!    its sequence number, which says in which order timers were armed and never changes.
-//! 3. A *chain* is a row of timers in no list, linked through `next` and ended by null. In it only `next`,
-//!    `at` and the sequence number are valid.
-//! 4. The lists own the links of the timers in them. A timer in a list stays alive and in place until it is
-//!    removed: `push` makes its caller promise that.
+//! 3. A *chain* is a row of timers in no list, linked through `next`. In it only `next`, `at` and the
+//!    sequence number are valid.
+//!
+//! The rules of access:
+//! 4. A timer in a list or a chain exists and stays in place: `IdleTimer::new` requires that until it is
+//!    called or disarmed, and both take it out first.
+//! 5. The lists, and all [`Linked`] timers of them, are used by one thread at a time: the one that holds the
+//!    lock of the queue.
+//! 6. A `Linked` is not kept, outside of lists and chains, once its timer was taken out to be called, or
+//!    disarmed.
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::ptr::{self, NonNull};
 
-use convoke_core::raw::{Timer, TimerLinks};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, TimerLinks};
 
 /// Number of bits of a list number.
 const LIST_BITS: u32 = 12;
 /// The list number of a timer in no list.
 pub(super) const NONE: u32 = (1 << LIST_BITS) - 1;
 
-/// Returns the `place` of a timer in no list with this sequence number.
-#[inline]
-pub(super) fn unlinked_place(order: u64) -> u64 {
-    (order << LIST_BITS) | u64::from(NONE)
+/// A timer whose links belong to the lists: rules 4 to 6.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Linked(NonNull<Timer>);
+
+impl Linked {
+    /// Takes over a timer that is armed for `at` with this sequence number. It is in no list yet.
+    #[inline]
+    pub(super) fn new(timer: IdleTimer, at: u64, order: u64) -> Self {
+        let this = timer.address();
+        let links = TimerLinks {
+            at: Cell::new(at),
+            next: Cell::new(None),
+            before: Cell::new(this),
+            position: Cell::new((order << LIST_BITS) | u64::from(NONE)),
+        };
+        // SAFETY: rule 4: an `IdleTimer` exists, and is not armed, so nothing else uses its links.
+        unsafe { Timer::links(this).write(links) };
+        Self(this)
+    }
+
+    /// Returns the links that `new` has written.
+    #[inline]
+    fn links(&self) -> &TimerLinks {
+        // SAFETY: rules 4 and 6: the timer exists, and `new` has written its links. Rule 5: no other thread
+        // uses them now. All fields are cells, so that a shared reference suffices.
+        unsafe { &*Timer::links(self.0) }
+    }
+
+    #[inline]
+    pub(super) fn at(self) -> u64 {
+        self.links().at.get()
+    }
+
+    #[inline]
+    pub(super) fn set_at(self, at: u64) {
+        self.links().at.set(at);
+    }
+
+    /// Returns the next timer of the ring or the chain.
+    #[inline]
+    pub(super) fn next(self) -> Option<Self> {
+        self.links().next.get().map(Self)
+    }
+
+    /// Sets the next timer of a chain.
+    #[inline]
+    pub(super) fn set_next(self, next: Option<Self>) {
+        self.links().next.set(next.map(|next| next.0));
+    }
+
+    #[inline]
+    fn before(self) -> Self {
+        Self(self.links().before.get())
+    }
+
+    /// Makes `next` the next timer of the ring.
+    #[inline]
+    fn connect(self, next: Self) {
+        self.set_next(Some(next));
+        next.links().before.set(self.0);
+    }
+
+    /// Returns the number of the list that it is in, or `NONE`.
+    #[inline]
+    pub(super) fn list(self) -> u32 {
+        self.links().position.get() as u32 & NONE
+    }
+
+    #[inline]
+    fn set_list(self, list: u32) {
+        let position = &self.links().position;
+        position.set((position.get() & !u64::from(NONE)) | u64::from(list));
+    }
+
+    /// Returns the sequence number. It orders timers of the same time.
+    #[inline]
+    pub(super) fn order(self) -> u64 {
+        self.links().position.get() >> LIST_BITS
+    }
+
+    /// Returns a number that orders timers of the same time and has room for a list number in the low bits.
+    #[inline]
+    pub(super) fn shifted_order(self) -> u64 {
+        self.links().position.get() & !u64::from(NONE)
+    }
 }
 
-/// Returns the list number in a `place`.
-#[inline]
-pub(super) fn list_of(place: u64) -> u32 {
-    place as u32 & NONE
+/// Finds an armed timer in its lists. `ArmedTimer::new` requires that the timer exists and was armed by the
+/// queue that it is passed to.
+impl From<ArmedTimer> for Linked {
+    #[inline]
+    fn from(timer: ArmedTimer) -> Self {
+        Self(timer.address())
+    }
 }
 
-/// Returns the sequence number in a `place`. It orders timers of the same time.
-#[inline]
-pub(super) fn order_of(place: u64) -> u64 {
-    place >> LIST_BITS
-}
+/// A timer that was taken out to be called, once.
+#[must_use = "an armed timer must be called or disarmed"]
+pub(super) struct Due(NonNull<Timer>);
 
-/// Returns a `place` with the same sequence number in another list.
-#[inline]
-fn with_list(place: u64, list: u32) -> u64 {
-    (place & !u64::from(NONE)) | u64::from(list)
+impl Due {
+    /// Takes over a timer that is called and not armed.
+    pub(super) fn refused(timer: IdleTimer) -> Self {
+        // Written, because its owner may still disarm it.
+        Self(Linked::new(timer, 0, 0).0)
+    }
+
+    /// Returns an address that identifies the timer.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Calls the timer, with no lock held. The call may destroy it.
+    #[inline]
+    pub(super) fn call(self, call: Call) {
+        // SAFETY: rule 4: the timer exists until it is called. `remove_due` or `refused` made this its only
+        // `Due`, which is consumed, so it is called once.
+        unsafe { Timer::call(self.0, call) };
+    }
 }
 
 /// `COUNT` lists. Boxed, because they are many and a queue is moved while it is built.
@@ -56,123 +161,86 @@ impl<const COUNT: usize> Lists<COUNT> {
         Self { first: first.try_into().expect("the vector has `COUNT` elements") }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self, list: u32) -> bool {
         self.first[list as usize].is_null()
     }
 
     /// Returns the first timer of a list.
-    pub(super) fn first(&self, list: u32) -> Option<NonNull<Timer>> {
-        NonNull::new(self.first[list as usize])
+    #[inline]
+    pub(super) fn first(&self, list: u32) -> Option<Linked> {
+        NonNull::new(self.first[list as usize]).map(Linked)
     }
 
     /// Iterates over the times of a list, from first to last.
     pub(super) fn times(&self, list: u32) -> impl Iterator<Item = u64> {
-        let first = self.first[list as usize];
+        let first = self.first(list);
         let mut next = first;
         core::iter::from_fn(move || {
-            if next.is_null() {
-                return None;
-            }
-            // SAFETY: rule 4: the timers of a list are alive, and the iterator borrows the lists.
-            let (at, after) = unsafe { ((*links(next)).at, (*links(next)).next) };
-            next = if after == first { ptr::null_mut() } else { after };
-            Some(at)
+            let timer = next?;
+            next = timer.next().filter(|after| Some(*after) != first);
+            Some(timer.at())
         })
     }
 
     /// Returns the time of the last timer of a list.
     pub(super) fn last_time(&self, list: u32) -> Option<u64> {
-        // SAFETY: rule 4: the timers of a list are alive.
-        self.first(list).map(|first| unsafe { (*links((*links(first.as_ptr())).before)).at })
+        self.first(list).map(|first| first.before().at())
     }
 
-    /// Adds a timer at the end.
-    ///
-    /// # Safety
-    /// The timer is in no list, and its `at` and `place` are written. It stays alive and in place, and its
-    /// links are not touched by anything else, until it is removed.
+    /// Adds a timer that is in no list at the end.
     #[inline]
-    pub(super) unsafe fn push(&mut self, list: u32, timer: NonNull<Timer>) {
-        let timer = timer.as_ptr();
-        let first = self.first[list as usize];
-        // SAFETY: the caller promises it for this timer, and rule 4 says it for those in the list.
-        unsafe {
-            (*links(timer)).place = with_list((*links(timer)).place, list);
-            if first.is_null() {
-                (*links(timer)).next = timer;
-                (*links(timer)).before = timer;
-                self.first[list as usize] = timer;
-                return;
+    pub(super) fn push(&mut self, list: u32, timer: Linked) {
+        timer.set_list(list);
+        match self.first(list) {
+            None => {
+                timer.connect(timer);
+                self.first[list as usize] = timer.0.as_ptr();
             }
-            let last = (*links(first)).before;
-            (*links(timer)).next = first;
-            (*links(timer)).before = last;
-            (*links(last)).next = timer;
-            (*links(first)).before = timer;
+            Some(first) => {
+                first.before().connect(timer);
+                timer.connect(first);
+            }
         }
     }
 
-    /// Removes a timer. Returns the list that it was in.
-    ///
-    /// # Safety
-    /// The timer is in one of these lists.
+    /// Removes a timer from the list that it is in.
     #[inline]
-    pub(super) unsafe fn remove(&mut self, timer: NonNull<Timer>) -> u32 {
-        let timer = timer.as_ptr();
-        // SAFETY: the caller promises that the timer is in a list; its neighbours are in the same list, and
-        // rule 4 says that all of them are alive.
-        unsafe {
-            let place = (*links(timer)).place;
-            let list = list_of(place);
-            (*links(timer)).place = with_list(place, NONE);
-            let (next, before) = ((*links(timer)).next, (*links(timer)).before);
-            if next == timer {
-                self.first[list as usize] = ptr::null_mut();
-            } else {
-                (*links(before)).next = next;
-                (*links(next)).before = before;
-                if self.first[list as usize] == timer {
-                    self.first[list as usize] = next;
+    pub(super) fn remove(&mut self, timer: Linked) {
+        let first = &mut self.first[timer.list() as usize];
+        timer.set_list(NONE);
+        match timer.next().filter(|next| *next != timer) {
+            None => *first = ptr::null_mut(),
+            Some(next) => {
+                timer.before().connect(next);
+                if *first == timer.0.as_ptr() {
+                    *first = next.0.as_ptr();
                 }
             }
-            list
         }
+    }
+
+    /// Removes a timer to call it.
+    #[inline]
+    pub(super) fn remove_due(&mut self, timer: Linked) -> Due {
+        self.remove(timer);
+        Due(timer.0)
     }
 
     /// Takes all timers out of a list, as a chain.
-    pub(super) fn take(&mut self, list: u32) -> *mut Timer {
-        let first = core::mem::replace(&mut self.first[list as usize], ptr::null_mut());
-        if !first.is_null() {
-            // SAFETY: rule 4: the timers of a list are alive.
-            unsafe { (*links((*links(first)).before)).next = ptr::null_mut() };
-        }
-        first
+    pub(super) fn take(&mut self, list: u32) -> Option<Linked> {
+        let first = self.first(list)?;
+        self.first[list as usize] = ptr::null_mut();
+        first.before().set_next(None);
+        Some(first)
     }
 
     /// Adds all timers of a chain at the end.
-    ///
-    /// # Safety
-    /// The contract of `push` holds for each of them.
-    pub(super) unsafe fn push_chain(&mut self, list: u32, mut chain: *mut Timer) {
-        while let Some(timer) = NonNull::new(chain) {
-            // SAFETY: the caller keeps the contract of `push` for each timer. `next` is read before `push`
-            // overwrites it.
-            unsafe {
-                chain = (*links(chain)).next;
-                self.push(list, timer);
-            }
+    pub(super) fn push_chain(&mut self, list: u32, mut chain: Option<Linked>) {
+        while let Some(timer) = chain {
+            // Before `push` overwrites it.
+            chain = timer.next();
+            self.push(list, timer);
         }
     }
-}
-
-/// Returns a pointer to the links of a timer.
-///
-/// # Safety
-/// `timer` is not null. To use the result, the timer must be alive and the caller must have access to its
-/// links.
-#[inline]
-pub(super) unsafe fn links(timer: *mut Timer) -> *mut TimerLinks {
-    debug_assert!(!timer.is_null());
-    // SAFETY: the caller promises that it is not null.
-    unsafe { Timer::links(NonNull::new_unchecked(timer)) }
 }

@@ -33,15 +33,21 @@ pub use sleep::{Sleep, sleep, sleep_until};
 pub use sleeping::Sleeping;
 
 use convoke_core::raw::Timers;
-use convoke_core::{Env, Executor};
+use convoke_core::{Env, Executor, ExecutorRef};
 
 /// Returns the timers of this environment: those of its executor or, if it has none, those of the thread
 /// `convoke-timers`, which the first call starts and which is never ended.
 ///
 /// # Panics
-/// If that thread cannot be started.
+/// If that thread cannot be started; and if the executor is the [`InlineExecutor`](convoke_core::InlineExecutor),
+/// which would run the work on that thread.
 pub fn timers_of(env: &Env) -> &dyn Timers {
-    env.executor().timers().unwrap_or_else(|| fallback::timers())
+    timers_for(env.executor())
+}
+
+/// Returns the timers of this executor, or those of the process.
+fn timers_for(executor: &ExecutorRef) -> &dyn Timers {
+    executor.timers().unwrap_or_else(|| fallback::timers_for(executor))
 }
 
 /// A time, or a duration from the start of the work.

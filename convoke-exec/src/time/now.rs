@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use convoke_core::raw::Frame;
-
-use super::timers_of;
+use convoke_core::{Executor, ExecutorRef};
 
 /// Reads the clock of the running task, which is that of its executor's timers. Programs that use it instead
 /// of `Instant::now` can run with virtual time. Outside a task it reads the clock of the machine.
@@ -24,6 +23,11 @@ use super::timers_of;
 #[doc(alias = "Instant")]
 pub fn now() -> Instant {
     Frame::current(|frame| {
-        frame.map_or_else(Instant::now, |frame| timers_of(frame.operation_owner().env()).now())
+        frame.map_or_else(Instant::now, |frame| time_on(frame.operation_owner().env().executor()))
     })
+}
+
+/// Reads the clock of this executor. An executor without timers has the clock of the system.
+fn time_on(executor: &ExecutorRef) -> Instant {
+    executor.timers().map_or_else(Instant::now, |timers| timers.now())
 }

@@ -2,28 +2,28 @@
 //! thread: it reads the clock, calls due timers, and sleeps until the next one.
 //!
 //! The rules of access:
-//! 1. The links of an armed timer and the fields of `Waiting` are touched with the lock held.
-//! 2. An armed timer stays alive and in place from `arm` until it was called, or `disarm` has returned.
-//! 3. A thread that takes a timer out to call it calls it once and does not touch it afterwards.
-//! 4. One thread at a time should call timers; it may do so again from inside a call. Nothing enforces that.
-//!    Therefore `calls` is a list from which each call removes itself, wherever it is in the list: if several
-//!    threads call timers, only their order is lost.
-//! 5. A thread that waits in `disarm` for a call on another thread counts itself in `disarmers`, and checks
+//! 1. The links of an armed timer and the fields of `Waiting` are touched with the lock held: rule 5 of
+//!    `lists.rs`.
+//! 2. `disarm` returns when the timer is not called any more: it waits for a call on another thread. So a
+//!    timer that was taken out to be called exists until then.
+//! 3. One thread at a time should call timers; it may do so again from inside a call. Nothing enforces that.
+//!    Therefore each call removes itself from `calls`, wherever it is in there: if several threads call
+//!    timers, only their order is lost.
+//! 4. A thread that waits in `disarm` for a call on another thread counts itself in `disarmers`, and checks
 //!    with `call_mutex` held. A thread that ends a call and sees `disarmers` locks and unlocks `call_mutex`
 //!    and then notifies. So no wake-up is lost, and calls without such waiters never touch the mutex.
 
 #![allow(unsafe_code)]
 
-use core::cell::Cell;
 use core::fmt;
-use core::ptr::{self, NonNull};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
 use convoke_core::raw::sync::{Condvar, Mutex, thread_mark};
-use convoke_core::raw::{Call, Timer};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer};
 
+use super::lists::Due;
 use super::wheel::{Earliest, Wheel};
 use convoke_core::raw::{SpinGuard, SpinLock};
 
@@ -40,7 +40,7 @@ pub struct TimerQueue {
     /// The time that is represented by `EPOCH`.
     epoch: Instant,
     waiting: SpinLock<Waiting>,
-    /// Rule 5.
+    /// Rule 4.
     call_mutex: Mutex<()>,
     call_ended: Condvar,
 }
@@ -50,25 +50,28 @@ struct Waiting {
     closed: bool,
     /// Number of rounds of calls so far. A nested round ends the outer one.
     rounds: u64,
-    /// The calls in progress, the latest first.
-    calls: *const ActiveCall,
+    /// The calls in progress, the latest last. There are more than one only if calls are nested, or several
+    /// threads call timers.
+    calls: Vec<ActiveCall>,
     /// Number of threads that wait in `disarm` for a call on another thread.
     disarmers: usize,
 }
 
-// SAFETY: the pointers in the wheel are followed with the lock held (rule 1), and the timers are alive (rule
-// 2). The pointers in `calls` are followed with the lock held, and lead to stack frames of callers, which
-// remove themselves first.
+// SAFETY: rule 1: the timers in the wheel are used with the lock held, by one thread at a time, and are
+// `Sync`.
 unsafe impl Send for Waiting {}
 
-/// A call in progress, in the stack frame of its caller.
+/// A call in progress.
+#[derive(PartialEq)]
 struct ActiveCall {
-    /// Only compared, never followed.
-    timer: *const Timer,
+    /// The address of the timer. Only compared.
+    timer: usize,
+    /// The mark of the calling thread.
     by: u64,
-    /// The next one in the list. Touched with the lock held.
-    outer: Cell<*const ActiveCall>,
 }
+
+/// The number of nested calls for which there is memory from the beginning.
+const NESTED_CALLS: usize = 4;
 
 /// Tells the thread that armed a timer what it must do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +112,7 @@ impl TimerQueue {
                 wheel: Wheel::new(EPOCH),
                 closed: false,
                 rounds: 0,
-                calls: ptr::null(),
+                calls: Vec::with_capacity(NESTED_CALLS),
                 disarmers: 0,
             }),
             call_mutex: Mutex::new(()),
@@ -155,21 +158,14 @@ impl TimerQueue {
     }
 
     /// Arms a timer, as [`Timers::arm`](convoke_core::raw::Timers::arm).
-    ///
-    /// # Safety
-    /// As [`Timers::arm`](convoke_core::raw::Timers::arm).
-    pub unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) -> AfterArm {
+    pub fn arm(&self, timer: IdleTimer, at: Instant) -> AfterArm {
         let at = self.nanos(at);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: the caller promises that the timer is alive and not armed, so nothing else has
-            // access to it.
-            unsafe { self.refuse(waiting, timer, at) };
+            refuse(waiting, timer);
             return AfterArm::Waits;
         }
-        // SAFETY: rule 1: the lock is held. The caller promises that the timer stays in place and is not
-        // armed.
-        unsafe { waiting.wheel.insert(timer, at) };
+        waiting.wheel.insert(timer, at);
         let before = self.earliest.load(Ordering::Relaxed);
         if before != NEVER && before & !NOT_BEFORE <= at {
             return AfterArm::Waits;
@@ -182,21 +178,16 @@ impl TimerQueue {
     /// [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). Until then `next_look` asks for a check
     /// at once.
     ///
-    /// # Safety
-    /// As [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). The caller is the thread that calls
-    /// timers, and checks the queue before it sleeps.
+    /// The caller is the thread that calls timers, and checks the queue before it sleeps; otherwise the
+    /// duration does not start.
     #[inline]
-    pub unsafe fn arm_at_next_look(&self, timer: NonNull<Timer>, duration: Duration) {
+    pub fn arm_at_next_look(&self, timer: IdleTimer, duration: Duration) {
         let duration = nanoseconds(duration);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: the caller promises that the timer is alive and not armed, so nothing else has
-            // access to it.
-            return unsafe { self.refuse(waiting, timer, duration) };
+            return refuse(waiting, timer);
         }
-        // SAFETY: rule 1: the lock is held. The caller promises that the timer stays in place and is not
-        // armed.
-        unsafe { waiting.wheel.insert_unstarted(timer, duration) };
+        waiting.wheel.insert_unstarted(timer, duration);
         self.earliest.store(AT_ONCE, Ordering::Relaxed);
     }
 
@@ -212,39 +203,17 @@ impl TimerQueue {
     }
 
     /// Returns the time of an armed timer, as [`Timers::known_time`](convoke_core::raw::Timers::known_time).
-    ///
-    /// # Safety
-    /// As [`Timers::known_time`](convoke_core::raw::Timers::known_time).
-    pub unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
-        // SAFETY: rule 1: the lock is held. The caller promises that the timer is alive and was armed by this
-        // queue.
-        unsafe { self.lock().wheel.time_of(timer) }.and_then(|at| self.instant(at))
-    }
-
-    /// Calls a timer with [`Call::Stop`] that is armed after the queue was closed.
-    ///
-    /// # Safety
-    /// The timer is alive and not armed, and nothing else has access to it.
-    #[cold]
-    unsafe fn refuse(&self, waiting: SpinGuard<'_, Waiting>, timer: NonNull<Timer>, at: u64) {
-        // SAFETY: the caller promises that nothing else has access to the timer's links.
-        unsafe { Wheel::mark_unlinked(timer, at) };
-        drop(waiting);
-        // SAFETY: the caller promises that the timer is alive; it is called once.
-        unsafe { Timer::call(timer, Call::Stop) };
+    pub fn known_time(&self, timer: ArmedTimer) -> Option<Instant> {
+        self.lock().wheel.time_of(timer).and_then(|at| self.instant(at))
     }
 
     /// Disarms a timer, as [`Timers::disarm`](convoke_core::raw::Timers::disarm).
-    ///
-    /// # Safety
-    /// As [`Timers::disarm`](convoke_core::raw::Timers::disarm).
-    pub unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
+    pub fn disarm(&self, timer: ArmedTimer) -> bool {
         let mut waiting = self.lock();
-        // SAFETY: rule 1: the lock is held. The caller promises that the timer is alive and was armed by this
-        // queue.
-        let Some(at) = (unsafe { waiting.wheel.remove(timer) }) else {
-            if waiting.is_called_elsewhere(timer.as_ptr()) {
-                self.wait_for_call(waiting, timer.as_ptr());
+        let Some(at) = waiting.wheel.remove(timer) else {
+            let address = timer.address().addr().get();
+            if waiting.is_called_elsewhere(address) {
+                self.wait_for_call(waiting, address);
             }
             return false;
         };
@@ -318,18 +287,16 @@ impl TimerQueue {
     fn call<'a>(
         &'a self,
         mut waiting: SpinGuard<'a, Waiting>,
-        timer: NonNull<Timer>,
+        timer: Due,
         call: Call,
     ) -> SpinGuard<'a, Waiting> {
-        let calling =
-            ActiveCall { timer: timer.as_ptr(), by: thread_mark(), outer: Cell::new(waiting.calls) };
-        waiting.calls = &raw const calling;
+        let (timer_address, by) = (timer.address(), thread_mark());
+        waiting.calls.push(ActiveCall { timer: timer_address, by });
         drop(waiting);
-        // SAFETY: rule 2: the timer is alive, as `disarm` waits for this call. Rule 3: we took it out,
-        // and call it once.
-        unsafe { Timer::call(timer, call) };
+        // Rule 2: the timer exists until it is called, as `disarm` waits for this call.
+        timer.call(call);
         let mut waiting = self.lock();
-        waiting.end_call(&calling);
+        waiting.end_call(&ActiveCall { timer: timer_address, by });
         if waiting.disarmers > 0 {
             return self.notify_disarmers(waiting);
         }
@@ -340,7 +307,7 @@ impl TimerQueue {
     #[cold]
     fn notify_disarmers<'a>(&'a self, waiting: SpinGuard<'a, Waiting>) -> SpinGuard<'a, Waiting> {
         drop(waiting);
-        // Rule 5: a thread that checked before the call ended waits on the condition variable by now.
+        // Rule 4: a thread that checked before the call ended waits on the condition variable by now.
         drop(self.call_mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.call_ended.notify_all();
         self.lock()
@@ -348,7 +315,7 @@ impl TimerQueue {
 
     /// Waits until no other thread is inside the timer's call.
     #[cold]
-    fn wait_for_call(&self, mut waiting: SpinGuard<'_, Waiting>, timer: *const Timer) {
+    fn wait_for_call(&self, mut waiting: SpinGuard<'_, Waiting>, timer: usize) {
         waiting.disarmers += 1;
         drop(waiting);
         let mut held = self.call_mutex.lock().unwrap_or_else(PoisonError::into_inner);
@@ -396,49 +363,38 @@ impl TimerQueue {
     }
 }
 
+/// Calls a timer with [`Call::Stop`] that is armed after the queue was closed.
+#[cold]
+fn refuse(waiting: SpinGuard<'_, Waiting>, timer: IdleTimer) {
+    let refused = Due::refused(timer);
+    drop(waiting);
+    refused.call(Call::Stop);
+}
+
 #[inline]
 fn nanoseconds(span: Duration) -> u64 {
     span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
 }
 
 impl Waiting {
-    /// Returns true if another thread is inside the call of this timer.
-    fn is_called_elsewhere(&self, timer: *const Timer) -> bool {
-        let mut calling = self.calls;
-        // SAFETY: rule 1: the lock is held, as `&self` proves; a call removes itself from the list, with
-        // the lock held, before its stack frame ends.
-        while let Some(ActiveCall { timer: called, by, outer }) = unsafe { calling.as_ref() } {
-            // A call does not wait for itself. Continue after a match on this thread: that may be the
-            // call of a timer that is long gone, and another thread may be in the call of the one that
-            // now has its address.
-            if ptr::eq(*called, timer) && *by != thread_mark() {
-                return true;
-            }
-            calling = outer.get();
-        }
-        false
+    /// Returns true if another thread is inside the call of the timer at this address. A call does not wait
+    /// for itself.
+    fn is_called_elsewhere(&self, timer: usize) -> bool {
+        self.calls.iter().any(|call| call.timer == timer && call.by != thread_mark())
     }
 
-    /// Removes a call from the list. It is the latest one, unless several threads call timers.
+    /// Removes a call. It is the latest one, unless several threads call timers.
     #[inline]
     fn end_call(&mut self, ended: &ActiveCall) {
-        if ptr::eq(self.calls, ended) {
-            self.calls = ended.outer.get();
-        } else {
+        if self.calls.pop_if(|call| call == ended).is_none() {
             self.end_earlier_call(ended);
         }
     }
 
     #[cold]
-    fn end_earlier_call(&self, ended: &ActiveCall) {
-        let mut calling = self.calls;
-        // SAFETY: rule 1: the lock is held, as `&self` proves; a call removes itself from the list, with
-        // the lock held, before its stack frame ends.
-        while let Some(other) = unsafe { calling.as_ref() } {
-            calling = other.outer.get();
-            if ptr::eq(calling, ended) {
-                return other.outer.set(ended.outer.get());
-            }
+    fn end_earlier_call(&mut self, ended: &ActiveCall) {
+        if let Some(index) = self.calls.iter().rposition(|call| call == ended) {
+            self.calls.remove(index);
         }
     }
 }

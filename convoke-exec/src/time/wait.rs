@@ -5,7 +5,7 @@ use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use convoke_core::ExecutorRef;
-use convoke_core::raw::{Frame, outside_a_task};
+use convoke_core::raw::{Frame, budget, outside_a_task};
 use pin_project_lite::pin_project;
 
 use super::{Alarm, When};
@@ -92,12 +92,13 @@ impl Wait {
     ) -> Poll<()> {
         // Reads the stop flag as of the start of this poll of the task. A stop that is requested later polls
         // the task again.
-        if Pause::was_stopped() {
+        if Pause::was_stopped() || !budget::may_proceed(cx) {
             return Poll::Pending;
         }
         if let Deadline::Unknown = self.deadline {
             let alarm = self.as_ref().project_ref().alarm;
             let Some(deadline) = with_executor(who, |executor| begin(alarm, executor)) else {
+                budget::spend();
                 return Poll::Ready(());
             };
             *self.as_mut().project().deadline = deadline;
@@ -109,7 +110,10 @@ impl Wait {
     fn poll_known(self: Pin<&mut Self>, cx: &Context<'_>) -> Poll<()> {
         let this = self.project();
         match *this.deadline {
-            Deadline::Known(when) if this.alarm.as_ref().poll_when(when, cx) => return Poll::Ready(()),
+            Deadline::Known(when) if this.alarm.as_ref().poll_when(when, cx) => {
+                budget::spend();
+                return Poll::Ready(());
+            }
             _ => this.pause.wait(cx),
         }
         Poll::Pending

@@ -13,16 +13,10 @@
 //!    order.
 //! 4. A slot has several lists, and code that moves its timers walks all of them in turn, so that their
 //!    memory accesses overlap: timers are spread over the memory.
-//! 5. A timer in the wheel is alive and in place until it is removed or popped, and the wheel owns its links:
-//!    `insert` makes its caller promise that.
 
-#![allow(unsafe_code)]
+use convoke_core::raw::{ArmedTimer, IdleTimer};
 
-use core::ptr::NonNull;
-
-use convoke_core::raw::{Timer, TimerLinks};
-
-use super::lists::{Lists, NONE, links, list_of, order_of, unlinked_place};
+use super::lists::{Due, Linked, Lists, NONE};
 use super::sorting;
 
 /// Binary logarithm of the nanoseconds of a tick. Shorter ticks would need more levels and more cascades;
@@ -77,43 +71,25 @@ impl Wheel {
     }
 
     /// Adds a timer.
-    ///
-    /// # Safety
-    /// The timer is in no wheel. It is alive and stays in place, and nothing else touches its links, until it
-    /// is removed or popped.
     #[inline]
-    pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, at: u64) {
-        // SAFETY: the caller promises access to the timer and that it is in no wheel.
-        unsafe {
-            self.init_links(timer, at);
-            self.link(timer, at, self.armed);
-        }
+    pub(super) fn insert(&mut self, timer: IdleTimer, at: u64) {
+        let timer = self.count(timer, at);
+        self.link(timer, at, self.armed);
     }
 
     /// Adds a timer for a duration that starts at the next check.
-    ///
-    /// # Safety
-    /// As for `insert`.
     #[inline]
-    pub(super) unsafe fn insert_unstarted(&mut self, timer: NonNull<Timer>, duration: u64) {
-        // SAFETY: the caller promises access to the timer and that it is in no wheel.
-        unsafe {
-            self.init_links(timer, duration);
-            self.lists.push(UNSTARTED, timer);
-        }
+    pub(super) fn insert_unstarted(&mut self, timer: IdleTimer, duration: u64) {
+        let timer = self.count(timer, duration);
+        self.lists.push(UNSTARTED, timer);
     }
 
     /// Counts a timer and writes its links.
-    ///
-    /// # Safety
-    /// As for `insert`.
     #[inline]
-    unsafe fn init_links(&mut self, timer: NonNull<Timer>, at: u64) {
+    fn count(&mut self, timer: IdleTimer, at: u64) -> Linked {
         self.waiting += 1;
         self.armed += 1;
-        let (next, place) = (core::ptr::null_mut(), unlinked_place(self.armed));
-        // SAFETY: the caller promises access to the timer's links.
-        unsafe { Timer::links(timer).write(TimerLinks { at, next, before: next, place }) };
+        Linked::new(timer, at, self.armed)
     }
 
     /// Returns true if there are durations that start at the next check.
@@ -125,72 +101,44 @@ impl Wheel {
     /// Starts the durations that wait for a check. Times later than `last` become `last`.
     pub(super) fn settle(&mut self, now: u64, last: u64) {
         let mut chain = self.lists.take(UNSTARTED);
-        while let Some(timer) = NonNull::new(chain) {
-            // SAFETY: rule 5: it is alive and its links are ours; `take` has left it in no list. `next` is
-            // read before `link` overwrites it.
-            unsafe {
-                let TimerLinks { at: duration, next, place, .. } = *links(chain);
-                let at = now.saturating_add(duration).min(last);
-                (*links(chain)).at = at;
-                self.link(timer, at, order_of(place));
-                chain = next;
-            }
+        while let Some(timer) = chain {
+            // Before `link` overwrites it.
+            chain = timer.next();
+            let at = now.saturating_add(timer.at()).min(last);
+            timer.set_at(at);
+            self.link(timer, at, timer.order());
         }
     }
 
     /// Returns the time of a timer, if it is in the wheel and its time is known.
-    ///
-    /// # Safety
-    /// The timer is alive and is or was in this wheel.
-    pub(super) unsafe fn time_of(&self, timer: NonNull<Timer>) -> Option<u64> {
-        // SAFETY: the caller promises that it is alive; once inserted, its links are written only by this
-        // wheel.
-        let TimerLinks { at, place, .. } = unsafe { &*Timer::links(timer) };
-        (!matches!(list_of(*place), UNSTARTED | NONE)).then_some(*at)
-    }
-
-    /// Writes the links of a timer that is in no wheel.
-    ///
-    /// # Safety
-    /// The timer is alive and in no wheel, and nothing else has access to its links.
-    #[inline]
-    pub(super) unsafe fn mark_unlinked(timer: NonNull<Timer>, at: u64) {
-        let (next, place) = (core::ptr::null_mut(), unlinked_place(0));
-        // SAFETY: the caller promises access to the timer's links.
-        unsafe { Timer::links(timer).write(TimerLinks { at, next, before: next, place }) };
+    pub(super) fn time_of(&self, timer: ArmedTimer) -> Option<u64> {
+        let timer = Linked::from(timer);
+        (!matches!(timer.list(), UNSTARTED | NONE)).then(|| timer.at())
     }
 
     /// Removes a timer and returns its time. Returns `None` if it is not in the wheel.
-    ///
-    /// # Safety
-    /// The timer is alive and is or was in this wheel.
     #[inline]
-    pub(super) unsafe fn remove(&mut self, timer: NonNull<Timer>) -> Option<u64> {
-        // SAFETY: the caller promises that it is alive and was inserted here; its `place` says whether it is
-        // still in a list.
-        unsafe {
-            let TimerLinks { at, place, .. } = *Timer::links(timer);
-            let list = list_of(place);
-            if list == NONE {
-                return None;
-            }
-            self.lists.remove(timer);
-            if list < FRONT && self.lists.is_empty(list) {
-                let slot = list / LISTS_PER_SLOT;
-                if lists_of_slot(slot).all(|list| self.lists.is_empty(list)) {
-                    self.occupied[(slot / SLOTS) as usize] &= !(1 << (slot % SLOTS));
-                }
-            }
-            self.waiting -= 1;
-            Some(at)
+    pub(super) fn remove(&mut self, timer: ArmedTimer) -> Option<u64> {
+        let timer = Linked::from(timer);
+        let list = timer.list();
+        if list == NONE {
+            return None;
         }
+        self.lists.remove(timer);
+        if list < FRONT && self.lists.is_empty(list) {
+            let slot = list / LISTS_PER_SLOT;
+            if lists_of_slot(slot).all(|list| self.lists.is_empty(list)) {
+                self.occupied[(slot / SLOTS) as usize] &= !(1 << (slot % SLOTS));
+            }
+        }
+        self.waiting -= 1;
+        Some(timer.at())
     }
 
     /// Begins a round of calls: moves the timers in `LATE` to `FRONT`.
     pub(super) fn take_late(&mut self) {
         let chain = self.lists.take(LATE);
-        // SAFETY: rule 5: they are alive and their links are ours; `take` has left them in no list.
-        unsafe { self.merge_into_front(&mut [chain]) };
+        self.merge_into_front(&mut [chain]);
     }
 
     /// Moves the wheel to the next tick that has timers, but not beyond `now`, so that they can be popped.
@@ -201,17 +149,14 @@ impl Wheel {
         while let Some((level, slot, start)) = self.next_slot().filter(|(.., start)| *start <= target) {
             self.tick = start;
             self.occupied[level as usize] &= !(1 << slot);
-            let mut chains = [core::ptr::null_mut(); LISTS_PER_SLOT as usize];
+            let mut chains = [None; LISTS_PER_SLOT as usize];
             for (chain, list) in chains.iter_mut().zip(lists_of_slot(level * SLOTS + slot)) {
                 *chain = self.lists.take(list);
             }
             if level > 0 {
-                // SAFETY: rule 5: they are alive and their links are ours; `take` has left them
-                // in no list.
-                chains[0] = unsafe { self.cascade(&mut chains) };
+                chains[0] = self.cascade(&mut chains);
             }
-            // SAFETY: rule 5: they are alive and their links are ours; they are in no list.
-            if unsafe { self.merge_into_front(&mut chains) } {
+            if self.merge_into_front(&mut chains) {
                 return true;
             }
         }
@@ -220,17 +165,10 @@ impl Wheel {
     }
 
     /// Removes and returns the earliest timer of `FRONT`, if it is due at `now`.
-    pub(super) fn pop_due(&mut self, now: u64) -> Option<NonNull<Timer>> {
-        let first = self.lists.first(FRONT)?;
-        // SAFETY: rule 5: a timer in a list is alive, and its links are ours.
-        unsafe {
-            if (*Timer::links(first)).at > now {
-                return None;
-            }
-            self.lists.remove(first);
-        }
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<Due> {
+        let first = self.lists.first(FRONT).filter(|first| first.at() <= now)?;
         self.waiting -= 1;
-        Some(first)
+        Some(self.lists.remove_due(first))
     }
 
     /// Returns the time of the earliest timer, or a lower bound. The cost does not grow with the number of
@@ -275,12 +213,9 @@ impl Wheel {
         Some((level, slot, start))
     }
 
-    /// Links a timer into the list that rules 1 and 2 determine.
-    ///
-    /// # Safety
-    /// As for `Lists::push`.
+    /// Links a timer, which is in no list, into the one that rules 1 and 2 determine.
     #[inline]
-    unsafe fn link(&mut self, timer: NonNull<Timer>, at: u64, order: u64) {
+    fn link(&mut self, timer: Linked, at: u64, order: u64) {
         let tick = at >> TICK_BITS;
         let list = if tick <= self.tick {
             LATE
@@ -290,31 +225,24 @@ impl Wheel {
             self.occupied[level as usize] |= 1 << slot;
             (level * SLOTS + slot) * LISTS_PER_SLOT + order as u32 % LISTS_PER_SLOT
         };
-        // SAFETY: the caller keeps the contract of `push`.
-        unsafe { self.lists.push(list, timer) };
+        self.lists.push(list, timer);
     }
 
     /// Moves timers to the levels below, and leaves the chains empty. Returns those of this very tick, as a
     /// chain.
-    ///
-    /// # Safety
-    /// The contract of `Lists::push` holds for each of them.
-    unsafe fn cascade(&mut self, chains: &mut [*mut Timer; LISTS_PER_SLOT as usize]) -> *mut Timer {
-        let mut this_tick = core::ptr::null_mut();
-        while chains.iter().any(|chain| !chain.is_null()) {
+    fn cascade(&mut self, chains: &mut [Option<Linked>; LISTS_PER_SLOT as usize]) -> Option<Linked> {
+        let mut this_tick = None;
+        while chains.iter().any(Option::is_some) {
             for chain in &mut *chains {
-                let Some(timer) = NonNull::new(*chain) else { continue };
-                // SAFETY: the caller keeps the contract of `push` for each timer. `next` is read before it is
-                // overwritten.
-                unsafe {
-                    let TimerLinks { at, next, place, .. } = *Timer::links(timer);
-                    *chain = next;
-                    if at >> TICK_BITS > self.tick {
-                        self.link(timer, at, order_of(place));
-                    } else {
-                        (*Timer::links(timer)).next = this_tick;
-                        this_tick = timer.as_ptr();
-                    }
+                let Some(timer) = *chain else { continue };
+                // Before it is overwritten.
+                *chain = timer.next();
+                let at = timer.at();
+                if at >> TICK_BITS > self.tick {
+                    self.link(timer, at, timer.order());
+                } else {
+                    timer.set_next(this_tick);
+                    this_tick = Some(timer);
                 }
             }
         }
@@ -322,22 +250,13 @@ impl Wheel {
     }
 
     /// Sorts timers into `FRONT`. Returns true if there were any.
-    ///
-    /// # Safety
-    /// The contract of `Lists::push` holds for each of them.
-    unsafe fn merge_into_front(&mut self, chains: &mut [*mut Timer]) -> bool {
-        // SAFETY: the caller promises access to the timers in the chains, and rule 5 says it for those in
-        // `FRONT`.
-        unsafe {
-            let mut chain = sorting::sort(chains);
-            if chain.is_null() {
-                return false;
-            }
-            if self.lists.last_time(FRONT).is_some_and(|last| (*links(chain)).at < last) {
-                chain = sorting::merge(self.lists.take(FRONT), chain);
-            }
-            self.lists.push_chain(FRONT, chain);
+    fn merge_into_front(&mut self, chains: &mut [Option<Linked>]) -> bool {
+        let Some(sorted) = sorting::sort(chains) else { return false };
+        let mut chain = Some(sorted);
+        if self.lists.last_time(FRONT).is_some_and(|last| sorted.at() < last) {
+            chain = sorting::merge(self.lists.take(FRONT), chain);
         }
+        self.lists.push_chain(FRONT, chain);
         true
     }
 }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::{Call, Random, Timer};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Random, Timer};
 use convoke_exec::raw::{AfterArm, TimerQueue};
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -88,7 +88,7 @@ impl Pair {
         self.model.insert((at, self.armed), number);
         self.waiting.insert(number, (at, self.armed));
         // SAFETY: the timer is freed when we are dropped, and it is idle.
-        let after = unsafe { self.queue.arm(self.timers[number].cast(), at) };
+        let after = unsafe { self.queue.arm(IdleTimer::new(self.timers[number].cast()), at) };
         // A thread that sleeps until an earlier time, whose timer was disarmed since, need not be woken;
         // otherwise it must be.
         assert!(is_earlier || after == AfterArm::Waits);
@@ -105,9 +105,9 @@ impl Pair {
         self.armed += 1;
         self.unstarted.push((number, self.armed, duration));
         // SAFETY: the timer is freed when we are dropped, and it is idle.
-        unsafe { self.queue.arm_at_next_look(self.timers[number].cast(), duration) };
+        unsafe { self.queue.arm_at_next_look(IdleTimer::new(self.timers[number].cast()), duration) };
         // SAFETY: it is armed by this queue.
-        assert_eq!(unsafe { self.queue.known_time(self.timers[number].cast()) }, None);
+        assert_eq!(unsafe { self.queue.known_time(ArmedTimer::new(self.timers[number].cast())) }, None);
     }
 
     /// Starts the durations that wait for a check.
@@ -124,7 +124,7 @@ impl Pair {
         let (number, ..) = self.unstarted.remove(random.below(last + 1));
         self.idle.insert(number);
         // SAFETY: it is armed by this queue, and only we disarm it.
-        assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
+        assert!(unsafe { self.queue.disarm(ArmedTimer::new(self.timers[number].cast())) });
     }
 
     fn disarm(&mut self, random: &mut Random) {
@@ -141,7 +141,7 @@ impl Pair {
         self.model.remove(&key);
         self.idle.insert(number);
         // SAFETY: it is armed by this queue, and only we disarm it.
-        assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
+        assert!(unsafe { self.queue.disarm(ArmedTimer::new(self.timers[number].cast())) });
     }
 
     /// Moves the clock: by some span, to the earliest timer, or to where a sleeping thread would wake.
@@ -159,7 +159,10 @@ impl Pair {
             self.settle();
             for (number, (at, _)) in self.waiting.iter().take(3) {
                 // SAFETY: it is armed by this queue.
-                assert_eq!(unsafe { self.queue.known_time(self.timers[*number].cast()) }, Some(*at));
+                assert_eq!(
+                    unsafe { self.queue.known_time(ArmedTimer::new(self.timers[*number].cast())) },
+                    Some(*at)
+                );
             }
         }
         self.settle();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use convoke::prelude::*;
 use convoke::testing::{Clockwork, Latch};
 use convoke::time::sleep;
-use convoke_core::raw::{Call, Random, Timer};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Random, Timer};
 use convoke_exec::raw::{AfterArm, TimerQueue};
 
 type Calls = Arc<Mutex<Vec<(usize, Call)>>>;
@@ -53,12 +53,12 @@ impl Timers {
 
     fn arm(&self, number: usize, milliseconds: u64) -> AfterArm {
         // SAFETY: the timer is freed when we are dropped, and no test arms one twice.
-        unsafe { self.queue.arm(self.noted[number].cast(), self.after(milliseconds)) }
+        unsafe { self.queue.arm(IdleTimer::new(self.noted[number].cast()), self.after(milliseconds)) }
     }
 
     fn disarm(&self, number: usize) -> bool {
         // SAFETY: tests disarm only timers that they have armed.
-        unsafe { self.queue.disarm(self.noted[number].cast()) }
+        unsafe { self.queue.disarm(ArmedTimer::new(self.noted[number].cast())) }
     }
 
     fn after(&self, milliseconds: u64) -> Instant {
@@ -90,7 +90,10 @@ fn a_duration_that_starts_at_the_next_check_counts_from_there() {
     let arm = |number: usize, milliseconds| {
         // SAFETY: the timer is freed when `timers` is dropped, and it is armed once.
         unsafe {
-            timers.queue.arm_at_next_look(timers.noted[number].cast(), Duration::from_millis(milliseconds));
+            timers.queue.arm_at_next_look(
+                IdleTimer::new(timers.noted[number].cast()),
+                Duration::from_millis(milliseconds),
+            );
         }
     };
     arm(0, 10);
@@ -186,9 +189,9 @@ fn a_timer_that_arms_itself_again_for_the_past_waits_for_the_next_check() {
             let again = timer.cast::<Again>().as_ptr();
             (*again).calls += 1;
             let queue = (*again).queue.clone();
-            assert!(!queue.disarm(timer), "a timer in its call is not armed");
+            assert!(!queue.disarm(ArmedTimer::new(timer)), "a timer in its call is not armed");
             if call == Call::Run {
-                let _ = queue.arm(timer, (*again).at);
+                let _ = queue.arm(IdleTimer::new(timer), (*again).at);
             }
         }
     });
@@ -198,7 +201,7 @@ fn a_timer_that_arms_itself_again_for_the_past_waits_for_the_next_check() {
     // SAFETY: it is freed at the end of the test, and is armed once at a time.
     let calls = || unsafe { (*again.as_ptr()).calls };
     // SAFETY: it is freed at the end of the test.
-    let _ = unsafe { queue.arm(again.cast(), at) };
+    let _ = unsafe { queue.arm(IdleTimer::new(again.cast()), at) };
     for round in 1..=3 {
         assert_eq!(queue.call_due(at), 1);
         assert_eq!(calls(), round);
@@ -290,11 +293,11 @@ fn disarm_waits_for_a_call_on_the_second_of_two_calling_threads() {
     let now = Instant::now();
     thread::scope(|threads| {
         // SAFETY: both are freed at the end of the test, and are armed once each.
-        let _ = unsafe { queue.arm(first.cast(), now) };
+        let _ = unsafe { queue.arm(IdleTimer::new(first.cast()), now) };
         let calls_first = threads.spawn(|| queue.call_due(now));
         one.begun.wait();
         // SAFETY: both are freed at the end of the test.
-        let _ = unsafe { queue.arm(second.cast(), now) };
+        let _ = unsafe { queue.arm(IdleTimer::new(second.cast()), now) };
         let calls_second = threads.spawn(|| queue.call_due(now));
         two.begun.wait();
         // The call that has begun first ends first.
@@ -305,7 +308,7 @@ fn disarm_waits_for_a_call_on_the_second_of_two_calling_threads() {
         let disarmed = threads.spawn(move || {
             about_to.count_down();
             // SAFETY: it was armed by this queue, and nothing else disarms it.
-            let in_time = unsafe { queue.disarm(NonNull::from(two).cast()) };
+            let in_time = unsafe { queue.disarm(ArmedTimer::new(NonNull::from(two).cast())) };
             (in_time, two.ended.load(Ordering::Acquire))
         });
         disarms.wait();
@@ -318,7 +321,7 @@ fn disarm_waits_for_a_call_on_the_second_of_two_calling_threads() {
     });
     // The list of calls must not point to a stack frame that is gone: under Miri this walks it.
     // SAFETY: both are freed at the end of the test.
-    assert!(!unsafe { queue.disarm(first.cast()) });
+    assert!(!unsafe { queue.disarm(ArmedTimer::new(first.cast())) });
     for long in [first, second] {
         // SAFETY: it comes from a box, and no queue points to it any more.
         drop(unsafe { Box::from_raw(long.as_ptr()) });

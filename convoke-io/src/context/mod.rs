@@ -8,15 +8,18 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `executor` | `IoExecutor`, the handle to post work with |
+//! | `contexts` | the contexts of a runtime, as its tasks find them |
 //! | `current` | the driver and the services of the current task |
 //! | `shared` | `IoShared`, the state behind all handles |
 //! | `work` | `Work`, which keeps `run` from returning |
 
+mod contexts;
 mod current;
 mod executor;
 mod shared;
 mod work;
 
+pub use contexts::{CONTEXTS, Contexts};
 #[doc(hidden)]
 pub use current::driver_of_executor;
 pub use current::{IO, current_driver, driver_of, services_of, use_service, with_services};
@@ -153,17 +156,18 @@ impl IoContext {
     /// If a work item panics (tasks catch their panics). The rest stays queued.
     pub fn run(&self) -> usize {
         self.run_loop.rouse();
+        let _stops_end_here = ForgetStops(&self.shared);
         let mut ran = 0;
         self.run_loop.run_while(|moment| match moment {
             Moment::Next => {
-                let goes_on = !self.shared.take_stop();
+                let goes_on = !self.shared.is_stopped();
                 ran += usize::from(goes_on);
                 goes_on
             }
             // `Next` was counted, but there was no item to run.
             Moment::Idle => {
                 ran -= 1;
-                !self.shared.take_stop() && !self.is_dry()
+                !self.shared.is_stopped() && !self.is_dry()
             }
         });
         ran
@@ -176,6 +180,7 @@ impl IoContext {
     /// As [`run`](IoContext::run).
     pub fn run_one(&self) -> bool {
         self.run_loop.rouse();
+        let _stops_end_here = ForgetStops(&self.shared);
         let mut asked = 0;
         let mut dry = false;
         self.run_loop.run_while(|moment| {
@@ -187,7 +192,7 @@ impl IoContext {
                     dry = self.is_dry();
                 }
             }
-            asked < 2 && !dry && !self.shared.take_stop()
+            asked < 2 && !dry && !self.shared.is_stopped()
         });
         asked == 2
     }
@@ -212,6 +217,7 @@ impl IoContext {
     #[track_caller]
     pub fn run_until_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
         self.run_loop.rouse();
+        let _stops_end_here = ForgetStops(&self.shared);
         self.run_loop.block_on_with(changes, future)
     }
 
@@ -222,6 +228,7 @@ impl IoContext {
     /// # Panics
     /// As [`run`](IoContext::run).
     pub fn poll(&self) -> Option<Instant> {
+        let _stops_end_here = ForgetStops(&self.shared);
         loop {
             self.run_loop.rouse();
             self.shared.look();
@@ -240,8 +247,13 @@ impl IoContext {
         self.shared.driver.descriptor()
     }
 
-    /// Makes [`run`](IoContext::run) return soon, with work left. If it is not running, the next call returns
-    /// at once.
+    /// Makes [`run`](IoContext::run) return soon, with work left.
+    ///
+    /// It ends one call of `run` or [`run_one`](IoContext::run_one): the one that is running, or else the
+    /// next, since a stop from another thread may come a moment before the call. It is not left over for a
+    /// later one: several stops during one call are one, and a stop during
+    /// [`run_until`](IoContext::run_until) or [`poll`](IoContext::poll), which do not end by it, has no
+    /// effect.
     pub fn stop(&self) {
         self.shared.stop();
     }
@@ -256,6 +268,15 @@ impl IoContext {
     fn is_dry(&self) -> bool {
         // The loop is checked last: an operation that has just ended on another thread may have posted work.
         !self.run_loop.has_timers() && self.shared.driver.in_flight() == 0 && !self.run_loop.has_work()
+    }
+}
+
+/// Forgets the stops that came during a call that runs the context, also if work panics.
+struct ForgetStops<'a>(&'a IoShared);
+
+impl Drop for ForgetStops<'_> {
+    fn drop(&mut self) {
+        self.0.forget_stop();
     }
 }
 

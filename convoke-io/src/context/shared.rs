@@ -41,10 +41,15 @@ impl IoShared {
         self.driver.wake();
     }
 
-    /// Takes the stop flag: returns true if a stop was requested, and clears it.
+    /// Returns true if the running call is to return.
     #[inline]
-    pub(super) fn take_stop(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) && self.stopped.swap(false, Ordering::AcqRel)
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Clears the stop flag, at the end of a call that runs the context.
+    pub(super) fn forget_stop(&self) {
+        self.stopped.store(false, Ordering::Relaxed);
     }
 }
 

@@ -42,7 +42,7 @@ enum Tell {
 unsafe impl Send for InFlight {}
 // SAFETY: a shared reference gives only `&Request`, and `Request` is `Sync`.
 unsafe impl Sync for InFlight {}
-// SAFETY: `Waker` is `Send`; `IoOperation::submit`'s caller promised that `call` may be called on any thread.
+// SAFETY: `Waker` is `Send`; the function of a transfer may be called on any thread.
 unsafe impl Send for Finished {}
 
 impl OperationId {
@@ -160,8 +160,7 @@ impl Drop for Finished {
             Tell::None => {}
             // The waker may be foreign code. If it panics the other notifications are still delivered.
             Tell::Waker(waker) => drop(Panic::catch(|| waker.wake())),
-            // SAFETY: `IoOperation::submit`'s caller promised that the operation is alive until this call,
-            // and there is one call: `finish` consumed the only `InFlight`. A foreign waker that panics is
+            // SAFETY: the transfer that has submitted the operation keeps it until this call, and there is one call: `finish` consumed the only `InFlight`. A foreign waker that panics is
             // the last thing that such a call touches.
             Tell::Call(operation, call) => drop(Panic::catch(|| unsafe { call(operation) })),
         }

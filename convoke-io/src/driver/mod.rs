@@ -74,29 +74,37 @@
 //! | `parked` | [`Parked`], a list of waiting operations |
 //! | `watchers`, `later_watchers` | [`Watchers`], a list of wakers |
 //! | `lease` | [`Lease`], a buffer that a driver lends |
+//! | `spare` | [`SpareBuffer`], memory that need not be initialised |
 //! | `address`, `options`, `standard` | addresses, socket options, sockets of the standard library |
+//! | `multicast`, `credentials` | groups of receivers, and who is at the other end of a Unix stream |
 
 mod address;
+mod credentials;
 mod in_flight;
 mod later_watchers;
 mod lease;
 mod life;
+mod multicast;
 mod operation;
 mod options;
 mod parked;
 mod request;
 mod source;
+mod spare;
 mod standard;
 mod watchers;
 
 pub use address::Address;
+pub use credentials::PeerCredentials;
 pub use in_flight::{Finished, InFlight, OperationId};
 pub use lease::{LEASE_BYTES, LEASES_KEPT, Lease};
+pub use multicast::MulticastGroup;
 pub(crate) use operation::IoOperation;
 pub use options::{ListenOptions, SocketOption};
 pub use parked::Parked;
 pub use request::{Interest, ReadBuffer, Request, RequestMut, WriteBuffer};
 pub use source::{Accepted, Source, Submitted};
+pub use spare::{SpareBuffer, try_read_into};
 pub use standard::StandardSocket;
 pub use watchers::{Ticket, Watched, Watchers};
 

@@ -3,9 +3,10 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use std::io;
 
 use convoke_core::Panic;
@@ -26,8 +27,8 @@ use super::{InFlight, OperationId, Request, Source, Submitted};
 pub(crate) struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
-    /// A raw pointer, not an `InFlight`: other list members point to this operation too.
-    pub(super) next: UnsafeCell<*mut IoOperation>,
+    /// An address, not an `InFlight`: other list members point to this operation too.
+    pub(super) next: Cell<Option<NonNull<IoOperation>>>,
     pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
@@ -47,7 +48,7 @@ impl IoOperation {
         Self {
             request: UnsafeCell::new(None),
             result: UnsafeCell::new(None),
-            next: UnsafeCell::new(ptr::null_mut()),
+            next: Cell::new(None),
             call: UnsafeCell::new(None),
             life: Life::new(),
             _pinned: PhantomPinned,
@@ -74,8 +75,9 @@ impl IoOperation {
         call: Call,
     ) -> Option<io::Result<usize>> {
         let id = OperationId::of(this);
-        // SAFETY: rule 1: the operation is idle, as the caller promises, so its cells are the owner's. Rule
-        // 3: this is the only `InFlight`. Rule 4: the caller promises it.
+        // SAFETY: rule 1: the operation is idle: `start` of a transfer, the only caller, submits it once. So its
+        // cells are the owner's. Rule 3: this is the only `InFlight`. Rule 4: an operation state is pinned
+        // until its receiver is completed.
         let in_flight = unsafe {
             this.as_ref().request.with_mut(|slot| *slot = Some(request));
             this.as_ref().call.with_mut(|slot| *slot = Some(call));
@@ -103,8 +105,8 @@ impl IoOperation {
     /// The operation is idle, and its owner keeps rule 4 until the result is finished.
     #[cfg(all(test, not(feature = "loom")))]
     pub(super) unsafe fn begin(&self, request: Request) -> InFlight {
-        // SAFETY: rule 1: the operation is idle, as the caller promises, so its cells are the owner's. Rule
-        // 3: this is the only `InFlight`. Rule 4: the caller promises it.
+        // SAFETY: rule 1: the operation is idle, as the tests submit each once, so its cells are the owner's.
+        // Rule 3: this is the only `InFlight`. Rule 4: the tests keep operations in a vector that does not grow.
         unsafe {
             self.request.with_mut(|slot| *slot = Some(request));
             self.life.submit();

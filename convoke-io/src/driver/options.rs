@@ -80,7 +80,12 @@ pub enum SocketOption {
     NoDelay(bool),
     /// The maximum number of hops of a packet (IP_TTL).
     TimeToLive(u32),
-    /// The time that closing waits for unsent bytes (SO_LINGER). Zero resets the connection.
+    /// The time that closing waits for unsent bytes (SO_LINGER). With zero, closing resets the connection.
+    ///
+    /// Any other time has no effect when a stream is dropped: the kernel would block the thread that closes,
+    /// and with it every task of that thread, so the option is cleared first. The kernel then delivers the
+    /// bytes in the background. To wait until the peer has read them, use a lingering close:
+    /// `SocketStream::close_with`.
     Linger(Option<Duration>),
     /// The idle time after which the peer is probed (SO_KEEPALIVE); `None` disables probes.
     KeepAlive(Option<Duration>),
@@ -88,6 +93,14 @@ pub enum SocketOption {
     ReceiveBuffer(usize),
     /// The size of the kernel's send buffer.
     SendBuffer(usize),
-    /// Allows to send datagrams to broadcast addresses.
+    /// Allows to send datagrams to broadcast addresses (SO_BROADCAST).
     Broadcast(bool),
+    /// Allows to bind an address while old connections of it are still in TIME_WAIT (SO_REUSEADDR).
+    ReuseAddress(bool),
+    /// The type of service of packets (IP_TOS), or their traffic class (IPV6_TCLASS).
+    TypeOfService(u32),
+    /// Delivers datagrams to a multicast group also to sockets of this host (IP_MULTICAST_LOOP).
+    MulticastLoop(bool),
+    /// The maximum number of hops of a datagram to a multicast group (IP_MULTICAST_TTL).
+    MulticastHops(u32),
 }

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use std::collections::HashMap;
 
 use super::{InFlight, IoOperation, OperationId};
@@ -16,22 +16,50 @@ use convoke_core::raw::visit_step;
 /// The length of the longest list without an index: searching it is cheaper than maintaining one.
 const LINEAR_SEARCH: usize = 16;
 
-/// Maps each operation in the list to its predecessor; null for the first.
-type Index = HashMap<OperationId, *mut IoOperation>;
+/// Maps each operation in the list to its predecessor; the first has none.
+type Index = HashMap<OperationId, Option<Member>>;
 
 /// A list of waiting operations. A readiness driver has one for each direction of a source. Dropping the list
 /// finishes all of them with an error.
 ///
 /// 1. The list holds the `InFlight`s of its operations, and so owns their `next` fields (rule 2 of
 ///    `IoOperation`). Each operation stays pinned until it is removed (rule 4 there).
-/// 2. `last` is the operation whose `next` is null. It is null if and only if `first` is.
+/// 2. `last` is the operation that has no `next`. It is `None` if and only if `first` is.
 /// 3. The index has an entry for each operation of the list, or none at all. It is filled when the list
 ///    becomes longer than `LINEAR_SEARCH`, and empties with the list; its memory is kept for later.
 pub struct Parked {
-    first: *mut IoOperation,
-    last: *mut IoOperation,
+    first: Option<Member>,
+    last: Option<Member>,
     length: usize,
     index: Option<Box<Index>>,
+}
+
+/// An operation whose `InFlight` the list holds: rule 1. It is used only while that is so.
+#[derive(Clone, Copy)]
+struct Member(NonNull<IoOperation>);
+
+impl Member {
+    #[inline]
+    fn id(self) -> OperationId {
+        OperationId::of(self.0)
+    }
+
+    #[inline]
+    fn operation(&self) -> &IoOperation {
+        // SAFETY: rule 1: the list holds its `InFlight`, and a submitted operation exists and stays in place
+        // (rule 4 of `IoOperation`).
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    fn next(self) -> Option<Self> {
+        self.operation().next.get().map(Self)
+    }
+
+    #[inline]
+    fn set_next(self, next: Option<Self>) {
+        self.operation().next.set(next.map(|next| next.0));
+    }
 }
 
 // SAFETY: rule 1: it owns its operations like `InFlight`s, which are `Send`.
@@ -42,59 +70,53 @@ unsafe impl Sync for Parked {}
 impl Parked {
     /// Creates an empty list.
     pub const fn new() -> Self {
-        Self { first: ptr::null_mut(), last: ptr::null_mut(), length: 0, index: None }
+        Self { first: None, last: None, length: 0, index: None }
     }
 
     /// Returns true if no operation waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first.is_null()
+        self.first.is_none()
     }
 
     /// Adds an operation at the end.
     pub fn push(&mut self, operation: InFlight) {
-        let operation = operation.into_raw();
-        let before = self.last;
-        // SAFETY: rule 1: `operation` came in as an `InFlight`, and `before` is `last`, which is in the list
-        // or null.
-        unsafe {
-            *operation.as_ref().next.get() = ptr::null_mut();
-            self.link(before, operation.as_ptr());
-        }
-        self.last = operation.as_ptr();
-        self.count_linked(operation, before);
+        let added = Member(operation.into_raw());
+        let before = self.last.replace(added);
+        added.set_next(None);
+        self.link(before, Some(added));
+        self.count_linked(added, before);
     }
 
     /// Takes the first operation.
     #[inline]
     pub fn pop(&mut self) -> Option<InFlight> {
-        let first = NonNull::new(self.first)?;
-        // SAFETY: `first` is in the list (rule 2), and the first has no predecessor.
-        Some(unsafe { self.unlink(first, ptr::null_mut()) })
+        let first = self.first?;
+        Some(self.unlink(first, None))
     }
 
     /// Puts an operation back at the front.
     pub fn put_back(&mut self, operation: InFlight) {
-        let operation = operation.into_raw();
-        let after = self.first;
-        // SAFETY: rule 1: `operation` came in as an `InFlight`, so its `next` is the list's.
-        unsafe { *operation.as_ref().next.get() = after };
-        self.first = operation.as_ptr();
-        self.set_predecessor(after, operation.as_ptr());
-        if after.is_null() {
-            self.last = operation.as_ptr();
+        let added = Member(operation.into_raw());
+        let after = self.first.replace(added);
+        added.set_next(after);
+        match after {
+            Some(after) => self.set_predecessor(after, Some(added)),
+            None => self.last = Some(added),
         }
-        self.count_linked(operation, ptr::null_mut());
+        self.count_linked(added, None);
     }
 
     /// Removes the operation with this id, if it is in the list.
     pub fn remove(&mut self, id: OperationId) -> Option<InFlight> {
         let (found, before) = match self.filled_index() {
-            Some(index) => self.follow(*index.get(&id)?)?,
+            Some(index) => {
+                let before = *index.get(&id)?;
+                (self.behind(before)?, before)
+            }
             None => self.walk_to(id)?,
         };
-        // SAFETY: `follow` or `walk_to` found both in the list, `found` right behind `before`.
-        Some(unsafe { self.unlink(found, before) })
+        Some(self.unlink(found, before))
     }
 
     /// Returns the index if it has entries (rule 3).
@@ -102,83 +124,71 @@ impl Parked {
         self.index.as_deref().filter(|index| !index.is_empty())
     }
 
-    /// Returns the operation behind `before` together with `before`. `before` is in the list, or null for the
-    /// first.
-    fn follow(&self, before: *mut IoOperation) -> Option<(NonNull<IoOperation>, *mut IoOperation)> {
+    /// Returns the index for changes if it has entries (rule 3).
+    fn filled_index_mut(&mut self) -> Option<&mut Index> {
+        self.index.as_deref_mut().filter(|index| !index.is_empty())
+    }
+
+    /// Returns the operation behind `before`, or the first one.
+    fn behind(&self, before: Option<Member>) -> Option<Member> {
         visit_step();
-        let found = match NonNull::new(before) {
-            // SAFETY: rule 1: `before` is in the list, since it came from `first`, from a `next` or from the
-            // index.
-            Some(current) => unsafe { *current.as_ref().next.get() },
-            None => self.first,
-        };
-        NonNull::new(found).map(|found| (found, before))
+        before.map_or(self.first, Member::next)
     }
 
     /// Searches the list from the front for this id. Returns the operation and its predecessor.
-    fn walk_to(&self, id: OperationId) -> Option<(NonNull<IoOperation>, *mut IoOperation)> {
-        let mut before = ptr::null_mut();
-        while let Some((current, _)) = self.follow(before) {
-            if OperationId::of(current) == id {
+    fn walk_to(&self, id: OperationId) -> Option<(Member, Option<Member>)> {
+        let mut before = None;
+        while let Some(current) = self.behind(before) {
+            if current.id() == id {
                 return Some((current, before));
             }
-            before = current.as_ptr();
+            before = Some(current);
         }
         None
     }
 
-    /// Unlinks `found` and removes it from the index. The caller takes over the obligation.
-    ///
-    /// # Safety
-    /// `found` is in the list, and `before` is its predecessor, or null if it is the first.
+    /// Unlinks `found`, which is behind `before` or the first, and removes it from the index.
     #[inline]
-    unsafe fn unlink(&mut self, found: NonNull<IoOperation>, before: *mut IoOperation) -> InFlight {
-        // SAFETY: rule 1: `found` and `before` are in the list, as the caller promises, so their `next`
-        // fields are ours.
-        unsafe {
-            let after = *found.as_ref().next.get();
-            self.link(before, after);
-            if after.is_null() {
-                self.last = before;
-            }
-            self.length -= 1;
-            if let Some(index) = self.index.as_deref_mut().filter(|index| !index.is_empty()) {
-                index.remove(&OperationId::of(found));
-            }
-            self.set_predecessor(after, before);
-            InFlight::new(found)
+    fn unlink(&mut self, found: Member, before: Option<Member>) -> InFlight {
+        let after = found.next();
+        self.link(before, after);
+        self.length -= 1;
+        if let Some(index) = self.filled_index_mut() {
+            index.remove(&found.id());
         }
+        match after {
+            Some(after) => self.set_predecessor(after, before),
+            None => self.last = before,
+        }
+        // SAFETY: rule 1: the list held the `InFlight` of a submitted operation, and gives it up: the
+        // operation is not in the list any more.
+        unsafe { InFlight::new(found.0) }
     }
 
-    /// Makes `after` the successor of `before`, or the first if `before` is null.
-    ///
-    /// # Safety
-    /// `before` is in the list, or null.
+    /// Makes `after` the successor of `before`, or the first.
     #[inline]
-    unsafe fn link(&mut self, before: *mut IoOperation, after: *mut IoOperation) {
-        match NonNull::new(before) {
-            // SAFETY: rule 1: `before` is in the list, as the caller promises.
-            Some(before) => unsafe { *before.as_ref().next.get() = after },
+    fn link(&mut self, before: Option<Member>, after: Option<Member>) {
+        match before {
+            Some(before) => before.set_next(after),
             None => self.first = after,
         }
     }
 
-    /// Records in the index, if it has entries, that `before` precedes `after`. Does nothing if `after` is
-    /// null.
+    /// Records in the index, if it has entries, that `before` precedes `after`.
     #[inline]
-    fn set_predecessor(&mut self, after: *mut IoOperation, before: *mut IoOperation) {
-        if let (Some(index), Some(after)) = (&mut self.index, NonNull::new(after))
-            && let Some(noted) = index.get_mut(&OperationId::of(after))
+    fn set_predecessor(&mut self, after: Member, before: Option<Member>) {
+        if let Some(index) = &mut self.index
+            && let Some(noted) = index.get_mut(&after.id())
         {
             *noted = before;
         }
     }
 
-    /// Counts `operation`, which was linked behind `before` or at the front, and keeps rule 3.
-    fn count_linked(&mut self, operation: NonNull<IoOperation>, before: *mut IoOperation) {
+    /// Counts `added`, which was linked behind `before` or at the front, and keeps rule 3.
+    fn count_linked(&mut self, added: Member, before: Option<Member>) {
         self.length += 1;
-        if let Some(index) = self.index.as_deref_mut().filter(|index| !index.is_empty()) {
-            index.insert(OperationId::of(operation), before);
+        if let Some(index) = self.filled_index_mut() {
+            index.insert(added.id(), before);
         } else if self.length > LINEAR_SEARCH {
             self.fill_index();
         }
@@ -187,10 +197,10 @@ impl Parked {
     #[cold]
     fn fill_index(&mut self) {
         let mut index = self.index.take().unwrap_or_default();
-        let mut before = ptr::null_mut();
-        while let Some((current, _)) = self.follow(before) {
-            index.insert(OperationId::of(current), before);
-            before = current.as_ptr();
+        let mut before = None;
+        while let Some(current) = self.behind(before) {
+            index.insert(current.id(), before);
+            before = Some(current);
         }
         self.index = Some(index);
     }

@@ -31,6 +31,23 @@ impl Request {
         }
     }
 
+    /// Creates the request that works on borrowed buffers.
+    ///
+    /// # Safety
+    /// The buffer does not move until the result is dropped, and nothing else accesses it until then; a buffer
+    /// to write from may be read.
+    pub(crate) unsafe fn of(borrowed: RequestMut<'_>) -> Self {
+        match borrowed {
+            RequestMut::Connect(to) => Self::Connect(Box::new(to.clone())),
+            RequestMut::Read(buffer) => {
+                Self::Read(ReadBuffer { start: NonNull::from(&mut *buffer).cast(), length: buffer.len() })
+            }
+            RequestMut::Write(buffer) => {
+                Self::Write(WriteBuffer { start: NonNull::from(buffer).cast(), length: buffer.len() })
+            }
+        }
+    }
+
     pub(super) fn as_mut(&mut self) -> RequestMut<'_> {
         match self {
             Self::Connect(to) => RequestMut::Connect(to),
@@ -76,30 +93,21 @@ pub struct WriteBuffer {
     length: usize,
 }
 
-// SAFETY: `new`'s caller promises exclusive access to the buffer, so this is like a `&mut [u8]`, which is
+// SAFETY: `Request::of` requires exclusive access to the buffer, so this is like a `&mut [u8]`, which is
 // `Send`.
 unsafe impl Send for ReadBuffer {}
 // SAFETY: a shared reference gives only the address and the length (`as_raw`).
 unsafe impl Sync for ReadBuffer {}
-// SAFETY: `new`'s caller promises that the buffer does not change, so this is like a `&[u8]`, which is
-// `Send`.
+// SAFETY: `Request::of` requires that the buffer does not change, so this is like a `&[u8]`, which is `Send`.
 unsafe impl Send for WriteBuffer {}
-// SAFETY: a shared reference gives only `&[u8]`, and `new`'s caller promises that the buffer does not change.
+// SAFETY: a shared reference gives only `&[u8]`, and `Request::of` requires that the buffer does not change.
 unsafe impl Sync for WriteBuffer {}
 
 impl ReadBuffer {
-    /// Creates a request buffer over `buffer`.
-    ///
-    /// # Safety
-    /// Nothing else accesses the buffer, and it does not move, until this value is dropped.
-    pub(crate) unsafe fn new(buffer: &mut [u8]) -> Self {
-        Self { start: NonNull::from(&mut *buffer).cast(), length: buffer.len() }
-    }
-
     /// Borrows the buffer. Not public: two read buffers behind `&mut` could be swapped between operations.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `new`'s caller promised exclusive access until `self` is dropped, and `self` is borrowed
-        // mutably.
+        // SAFETY: the transfer that has called `Request::of` leaves the buffer alone until the driver has released
+        // the operation, and with it `self`, which is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
@@ -111,17 +119,10 @@ impl ReadBuffer {
 }
 
 impl WriteBuffer {
-    /// Creates a request buffer over `buffer`.
-    ///
-    /// # Safety
-    /// Nothing changes the buffer, and it does not move, until this value is dropped.
-    pub(crate) unsafe fn new(buffer: &[u8]) -> Self {
-        Self { start: NonNull::from(buffer).cast(), length: buffer.len() }
-    }
-
     /// Borrows the buffer.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: `new`'s caller promised that the buffer does not change until `self` is dropped.
+        // SAFETY: the transfer that has called `Request::of` leaves the buffer alone until the driver has released
+        // the operation, and with it `self`.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 

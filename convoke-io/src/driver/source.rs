@@ -8,7 +8,10 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use super::lease::Lease;
-use super::{Address, InFlight, Interest, OperationId, SocketOption, StandardSocket, Ticket, unsupported};
+use super::{
+    Address, InFlight, Interest, MulticastGroup, OperationId, PeerCredentials, SocketOption, SpareBuffer,
+    StandardSocket, Ticket, unsupported,
+};
 
 /// A socket of a driver: readable, writable, or a listener. It holds its driver; its users need not know
 /// which one.
@@ -68,6 +71,18 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(lease)
     }
 
+    /// Reads the available bytes into memory that need not be initialised. At the end of the stream nothing is
+    /// filled.
+    fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
+        let mut lease = Lease::take();
+        let most = buffer.remaining().min(lease.room().len());
+        let read = self.try_read(&mut lease.room()[..most])?;
+        // A driver that reports more than fits is in error.
+        lease.fill(read.min(most));
+        buffer.put(&lease);
+        Ok(())
+    }
+
     /// Reads the available bytes without consuming them.
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let _ = buffer;
@@ -86,6 +101,14 @@ pub trait Source: Send + Sync + fmt::Debug {
             Some(first) => self.try_write(first),
             None => self.try_write(&[]),
         }
+    }
+
+    /// Calls `io`, which attempts something with the descriptor of this source, if it may succeed in this
+    /// direction, and learns from its result: after [`WouldBlock`](io::ErrorKind::WouldBlock) the source is
+    /// not ready until the next event. Returns `WouldBlock` without a call if the source is known to block.
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        let _ = interest;
+        io()
     }
 
     /// Accepts a connection.
@@ -117,6 +140,12 @@ pub trait Source: Send + Sync + fmt::Debug {
         Err(unsupported("datagrams in this source"))
     }
 
+    /// Binds a stream to this local address, before it is connected.
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        let _ = at;
+        Err(unsupported("local addresses to choose for this source"))
+    }
+
     /// Shuts down one direction, or both. Bytes that were written before are still delivered.
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         let _ = how;
@@ -139,6 +168,23 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Returns the value of an option. The value in `option` is ignored.
     fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         Err(unsupported(&format!("option {option:?}")))
+    }
+
+    /// Joins a multicast group.
+    fn join_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        let _ = group;
+        Err(unsupported("multicast groups for this source"))
+    }
+
+    /// Leaves a multicast group.
+    fn leave_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        let _ = group;
+        Err(unsupported("multicast groups for this source"))
+    }
+
+    /// Returns the credentials of the process at the other end of a Unix stream.
+    fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        Err(unsupported("credentials of peers"))
     }
 
     /// Takes the pending error of the socket, if there is one, and clears it.

@@ -1,4 +1,5 @@
-//! `StandardSocket`: a socket of the standard library, to be turned into a source or made from one.
+//! `StandardSocket`: a socket or descriptor of the standard library, to be turned into a source or made from
+//! one.
 
 use std::net;
 #[cfg(unix)]
@@ -23,4 +24,8 @@ pub enum StandardSocket {
     /// A socket for Unix datagrams.
     #[cfg(unix)]
     UnixDatagram(unix::UnixDatagram),
+    /// A descriptor of any kind that the kernel reports readiness for: a pipe, a terminal, an eventfd, an
+    /// inotify instance. Such a source is watched and used with [`try_io`](super::Source::try_io).
+    #[cfg(unix)]
+    Descriptor(std::os::fd::OwnedFd),
 }

@@ -3,10 +3,14 @@
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
+use core::panic::Location;
+use core::task::{Context, Poll};
 use std::io;
 use std::sync::Arc;
 
 use super::kind::Kind;
+use super::poll_slot::SharedPollSlots;
+use super::readiness::readiness_methods;
 use convoke_io::attempting::attempt;
 use convoke_io::driver::{Address, Interest, SocketOption, Source};
 
@@ -14,12 +18,13 @@ use convoke_io::driver::{Address, Interest, SocketOption, Source};
 /// take `&self`, so several tasks may use it at once.
 pub struct DatagramSocket<K> {
     pub(super) source: Arc<dyn Source>,
+    slots: SharedPollSlots,
     _kind: PhantomData<fn() -> K>,
 }
 
 impl<K: Kind> DatagramSocket<K> {
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, _kind: PhantomData }
+        Self { source, slots: SharedPollSlots::default(), _kind: PhantomData }
     }
 
     pub(super) fn send_to_address<'a>(
@@ -40,9 +45,7 @@ impl<K: Kind> DatagramSocket<K> {
         &'a self,
         buffer: &'a mut [u8],
     ) -> impl Future<Output = io::Result<(usize, K::Address)>> + Send + 'a {
-        attempt(&self.source, Interest::Read, move |source| {
-            source.try_receive_from(buffer).and_then(|(length, from)| Ok((length, K::address(from)?)))
-        })
+        attempt(&self.source, Interest::Read, move |source| receive_from::<K>(source, buffer))
     }
 
     /// Receives a datagram and leaves it in the queue. Otherwise like
@@ -79,6 +82,96 @@ impl<K: Kind> DatagramSocket<K> {
         attempt(&self.source, Interest::Read, move |source| source.try_read(buffer))
     }
 
+    /// Waits until a datagram may be received. Otherwise like [`ready`](Self::ready).
+    #[track_caller]
+    pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
+        self.ready(Interest::Read)
+    }
+
+    readiness_methods!();
+
+    /// Receives a datagram and the address of its sender, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, or the error of the driver.
+    pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, K::Address)> {
+        receive_from::<K>(&*self.source, buffer)
+    }
+
+    /// Receives a datagram from the connected peer, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, or the error of the driver.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.try_read(buffer)
+    }
+
+    /// Sends a datagram to the connected peer, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if it does not fit, or the error of the driver.
+    pub fn try_send(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.source.try_write(buffer)
+    }
+
+    /// Polls for a datagram and the address of its sender, for protocols that are written as state machines.
+    /// Only the waker of the last call is woken; use [`recv_from`](DatagramSocket::recv_from) for several
+    /// tasks.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    #[track_caller]
+    pub fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, K::Address)>> {
+        self.slots.poll(&*self.source, Interest::Read, Location::caller(), cx, |source| {
+            receive_from::<K>(source, buffer)
+        })
+    }
+
+    /// Polls for a datagram from the connected peer. Otherwise like
+    /// [`poll_recv_from`](DatagramSocket::poll_recv_from).
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    #[track_caller]
+    pub fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.slots
+            .poll(&*self.source, Interest::Read, Location::caller(), cx, |source| source.try_read(buffer))
+    }
+
+    /// Polls to send a datagram to the connected peer. Only the waker of the last call is woken.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    #[track_caller]
+    pub fn poll_send(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        self.slots
+            .poll(&*self.source, Interest::Write, Location::caller(), cx, |source| source.try_write(buffer))
+    }
+
+    #[track_caller]
+    pub(super) fn poll_send_to_address(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+        to: &Address,
+    ) -> Poll<io::Result<usize>> {
+        self.slots.poll(&*self.source, Interest::Write, Location::caller(), cx, |source| {
+            source.try_send_to(buffer, to)
+        })
+    }
+
+    /// Takes the pending error of the socket, if there is one, and clears it.
+    ///
+    /// # Errors
+    /// Fails if the driver cannot query it.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.source.take_error()
+    }
+
     /// Returns the local address.
     ///
     /// # Errors
@@ -109,6 +202,17 @@ impl<K: Kind> DatagramSocket<K> {
     /// Returns the error of the driver.
     pub fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         self.source.option(option)
+    }
+}
+
+fn receive_from<K: Kind>(source: &dyn Source, buffer: &mut [u8]) -> io::Result<(usize, K::Address)> {
+    let (length, from) = source.try_receive_from(buffer)?;
+    Ok((length, K::address(from)?))
+}
+
+impl<K> Drop for DatagramSocket<K> {
+    fn drop(&mut self) {
+        self.slots.release(&*self.source);
     }
 }
 

@@ -85,6 +85,15 @@ impl<S: HoldsStream> Reads<S> {
         whole(&self.stream).read(buffer)
     }
 
+    /// Reads the available bytes to the end of a vector: see [`SocketStream::read_buf`].
+    #[track_caller]
+    pub fn read_buf<'a>(
+        &'a self,
+        buffer: &'a mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
+        whole(&self.stream).read_buf(buffer)
+    }
+
     /// Reads until the buffer is full: see [`SocketStream::read_exact`].
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {

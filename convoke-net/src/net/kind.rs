@@ -14,6 +14,10 @@ pub trait Kind: Debug + Send + Sync + Unpin + 'static {
     /// Converts an address of any kind to this kind.
     #[doc(hidden)]
     fn address(any: Address) -> io::Result<Self::Address>;
+
+    /// Converts an address of this kind to one of any kind.
+    #[doc(hidden)]
+    fn any(address: &Self::Address) -> Address;
 }
 
 /// Internet sockets.
@@ -30,6 +34,10 @@ impl Kind for Internet {
     fn address(any: Address) -> io::Result<SocketAddr> {
         any.internet().ok_or_else(|| io::Error::other("the socket is not an Internet socket"))
     }
+
+    fn any(address: &SocketAddr) -> Address {
+        Address::Internet(*address)
+    }
 }
 
 impl Kind for Unix {
@@ -37,6 +45,10 @@ impl Kind for Unix {
 
     fn address(any: Address) -> io::Result<Address> {
         Ok(any)
+    }
+
+    fn any(address: &Address) -> Address {
+        address.clone()
     }
 }
 

@@ -12,9 +12,10 @@ use futures_core::Stream;
 
 use super::kind::Kind;
 use super::poll_slot::{PollSlot, poll_location};
+use super::readiness::readiness_methods;
 use super::socket_stream::SocketStream;
 use convoke_io::attempting::attempt;
-use convoke_io::driver::{Accepted, Interest, Source};
+use convoke_io::driver::{Accepted, Interest, SocketOption, Source};
 
 /// A listener for connections: [`TcpListener`](super::TcpListener) or [`UnixListener`](super::UnixListener).
 /// Dropping it closes it; connections that were not accepted are reset.
@@ -31,8 +32,8 @@ impl<K: Kind> Listener<K> {
     /// Accepts the next connection.
     ///
     /// - *Completes with* the connection and the address of the peer; an error; or stopped, and then no
-    ///   connection was into_stream.
-    /// - *If dropped*, no connection was into_stream.
+    ///   connection was accepted.
+    /// - *If dropped*, no connection was accepted.
     /// - *Runs on* the current task. The connection belongs to the listener's driver.
     ///
     /// Most errors are temporary: a peer has disconnected before it was accepted, or there are no descriptors
@@ -69,9 +70,50 @@ impl<K: Kind> Listener<K> {
         attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(into_stream))
     }
 
+    /// Waits until a connection may be accepted. Otherwise like [`ready`](Self::ready).
+    #[track_caller]
+    pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
+        self.ready(Interest::Read)
+    }
+
+    readiness_methods!();
+
+    /// Accepts a connection without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, or an error as
+    /// [`accept`](Listener::accept).
+    pub fn try_accept(&self) -> io::Result<(SocketStream<K>, K::Address)> {
+        self.source.try_accept().and_then(into_stream)
+    }
+
     /// Returns a stream of all connections. It does not end.
     pub fn incoming(&self) -> Incoming<'_, K> {
         Incoming { listener: self, slot: PollSlot::new() }
+    }
+
+    /// Sets an option.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    pub fn set_option(&self, option: SocketOption) -> io::Result<()> {
+        self.source.set_option(option)
+    }
+
+    /// Returns the value of an option. The value in `option` is ignored.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    pub fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
+        self.source.option(option)
+    }
+
+    /// Takes the pending error of the socket, if there is one, and clears it.
+    ///
+    /// # Errors
+    /// Fails if the driver cannot query it.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.source.take_error()
     }
 
     /// Returns the address where it listens.
@@ -89,7 +131,7 @@ fn into_stream<K: Kind>(accepted: Accepted) -> io::Result<(SocketStream<K>, K::A
 
 /// The stream of [`Listener::incoming`].
 #[derive(Debug)]
-#[must_use = "streams do nothing until they are poll_location"]
+#[must_use = "streams do nothing until they are polled"]
 pub struct Incoming<'a, K> {
     listener: &'a Listener<K>,
     slot: PollSlot,

@@ -12,17 +12,25 @@
 //! | [`TcpListener`], [`TcpStream`] | connections over TCP |
 //! | [`UnixListener`], [`UnixStream`] | connections in the file system |
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
+//! | `AsyncFd` | a descriptor of any kind |
+//! | [`serve()`] | a server on all cores |
 //! | [`SocketStream`] | the common part of both kinds of streams, and its halves |
 //! | [`resolve`], [`resolver`] | name lookup, and the service that does it |
-//! | [`AddressError`] | the address that could not be used, and why |
+//! | [`ConnectOptions`] | what is set before a stream connects, and how several addresses are tried |
+//! | [`AddressError`], [`ConnectError`] | the addresses that could not be used, and why |
 
 mod address_error;
+mod async_fd;
+mod connect;
 mod datagram;
 mod halves;
 mod kind;
 mod listener;
 mod poll_slot;
+mod readiness;
 pub mod resolver;
+mod server;
+mod socket_options;
 mod socket_stream;
 mod stream_io;
 mod tcp;
@@ -30,15 +38,22 @@ mod to_address;
 mod udp;
 mod unix;
 
-pub use address_error::AddressError;
-pub use convoke_io::driver::{Address, ListenOptions, SocketOption};
+pub use address_error::{AddressError, ConnectError};
+#[cfg(unix)]
+pub use async_fd::AsyncFd;
+pub use connect::{CONNECT_HEAD_START, CONNECT_LIMIT, ConnectOptions};
+pub use convoke_io::driver::{Address, Interest, ListenOptions, PeerCredentials, SocketOption};
 pub use datagram::DatagramSocket;
 pub use halves::{
     HoldsStream, OwnedReadHalf, OwnedWriteHalf, ReadHalf, Reads, ReuniteError, WriteHalf, Writes,
 };
 pub use kind::{Internet, Kind, Unix};
 pub use listener::{Incoming, Listener};
-pub use socket_stream::SocketStream;
+pub use server::{
+    ACCEPT_PAUSE, Accepting, ConnectionOutput, DEFAULT_CONNECTIONS, DRAIN_GRACE, ListenAt, Server,
+    ServerReport, Serving, serve,
+};
+pub use socket_stream::{READ_GROWTH, SocketStream};
 pub use stream_io::{FillBuffer, SendBuffer};
 pub use tcp::{TcpListener, TcpStream};
 pub use to_address::{AddressQuery, ToAddress, resolve};

@@ -7,7 +7,7 @@ use core::task::{Context, Poll};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::Mutex;
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use convoke_io::attempting::Waiting;
 use convoke_io::driver::{Interest, Source};
@@ -132,6 +132,48 @@ impl PollSlots {
         if let Some(slots) = &mut self.0 {
             slots.reads.release(source);
             slots.writes.release(source);
+        }
+    }
+}
+
+/// The slots of a socket whose `poll_…` methods take `&self`. The last caller in a direction has its slot.
+#[derive(Debug, Default)]
+pub(super) struct SharedPollSlots {
+    reads: Mutex<PollSlot>,
+    writes: Mutex<PollSlot>,
+}
+
+impl SharedPollSlots {
+    fn of(&self, interest: Interest) -> MutexGuard<'_, PollSlot> {
+        let slot = match interest {
+            Interest::Read => &self.reads,
+            Interest::Write => &self.writes,
+        };
+        slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Polls with the slot of this direction. It is taken out meanwhile: a waker may be foreign code, and
+    /// runs without the lock. Of two callers at once the second one's slot stays.
+    pub(super) fn poll<T>(
+        &self,
+        source: &dyn Source,
+        interest: Interest,
+        location: &'static Location<'static>,
+        cx: &Context<'_>,
+        act: impl FnMut(&dyn Source) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let mut slot = core::mem::take(&mut *self.of(interest));
+        let polled = slot.poll(source, interest, location, cx, act);
+        let mut other = core::mem::replace(&mut *self.of(interest), slot);
+        other.release(source);
+        polled
+    }
+
+    /// Ends both waits. Called before the socket is dropped.
+    pub(super) fn release(&mut self, source: &dyn Source) {
+        for interest in [Interest::Read, Interest::Write] {
+            let mut slot = core::mem::take(&mut *self.of(interest));
+            slot.release(source);
         }
     }
 }

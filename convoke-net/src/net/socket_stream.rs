@@ -14,17 +14,29 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::kind::Kind;
 use super::poll_slot::PollSlots;
+use super::readiness::readiness_methods;
 use super::stream_io::{FillBuffer, ReadSome, SendBuffer};
-use crate::stream::Lease;
-use convoke_io::attempting::attempt;
-use convoke_io::driver::{Interest, SocketOption, Source};
+use crate::stream::raw::discard;
+use crate::stream::{Lease, Linger};
+use convoke_io::attempting::{Waiter, attempt};
+use convoke_io::driver::{Interest, SocketOption, Source, try_read_into};
 use convoke_io::transfer::{Inward, Outward, Transfer};
+use convoke_task::{AsyncClose, Exit};
+
+/// The number of bytes by which [`SocketStream::read_buf`] grows a full buffer, at least.
+pub const READ_GROWTH: usize = 4096;
 
 /// A connection. It is [`TcpStream`](super::TcpStream) or [`UnixStream`](super::UnixStream).
 ///
 /// Reading and writing take `&self`: one task may read while another writes, and several readers take turns.
-/// It also implements `futures_io::{AsyncRead, AsyncWrite}`. Dropping it closes the connection; bytes that
-/// were written are still delivered.
+/// It also implements `futures_io::{AsyncRead, AsyncWrite}`.
+///
+/// # Closing
+/// [`using`](convoke_task::using()) a stream, or [`close_with`](SocketStream::close_with), closes it so that
+/// what was written is delivered: the peer reads the end of the stream, and input is discarded until the peer
+/// ends too, within the limits of [`Linger`]. Dropping it closes at once: the kernel still delivers what was
+/// written if all input was read, but unread input resets the connection, and bytes that the peer has not
+/// received yet are lost.
 pub struct SocketStream<K> {
     pub(crate) source: Arc<dyn Source>,
     slots: PollSlots,
@@ -98,6 +110,36 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         FillBuffer::new(&self.source, buffer)
+    }
+
+    /// Reads the available bytes to the end of a vector, into its spare capacity, which need not be
+    /// initialised. If there is none, reserves [`READ_GROWTH`](super::READ_GROWTH) bytes first.
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn all(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let mut all = Vec::with_capacity(1 << 16);
+    ///     while stream.read_buf(&mut all).await? > 0 {}
+    ///     Ok(all)
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn read_buf<'a>(
+        &'a self,
+        buffer: &'a mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
+        attempt(&self.source, Interest::Read, move |source| {
+            if buffer.len() == buffer.capacity() {
+                buffer.reserve(READ_GROWTH);
+            }
+            try_read_into(source, buffer)
+        })
     }
 
     /// Reads the available bytes without consuming them. Otherwise like [`read`](SocketStream::read).
@@ -214,6 +256,24 @@ impl<K: Kind> SocketStream<K> {
         attempt(&self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
     }
 
+    readiness_methods!();
+
+    /// Reads the available bytes without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there are none, or the error of the connection.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.try_read(buffer)
+    }
+
+    /// Writes as many bytes as fit into the kernel's buffer, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if none fit, or the error of the connection.
+    pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.source.try_write(buffer)
+    }
+
     /// Shuts down one direction, or both. Bytes that were written before are still delivered; the peer then
     /// reads the end of the stream.
     ///
@@ -221,6 +281,32 @@ impl<K: Kind> SocketStream<K> {
     /// Fails if there is no connection.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.source.shut_down(how)
+    }
+
+    /// Closes the connection so that what was written is delivered: shuts down the write side, then reads and
+    /// discards until the peer ends, or until a limit is reached. [`using`](convoke_task::using()) a stream
+    /// does this with the default limits.
+    ///
+    /// - *Completes with* `()`, also if a limit was reached or the connection is gone; an error of the
+    ///   driver; or stopped.
+    /// - *If dropped*, the connection is closed at once.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::io::Linger;
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn refuse(stream: TcpStream) -> std::io::Result<()> {
+    ///     stream.write_all(b"too many clients\n").await?;
+    ///     stream.close_with(Linger::new().time(Duration::from_secs(2))).await
+    /// }
+    /// ```
+    pub async fn close_with(self, linger: Linger) -> io::Result<()> {
+        closed(self.source.shut_down(Shutdown::Write))?;
+        let mut waiter = Waiter::new(&self.source, Interest::Read);
+        discard(linger, |cx, buffer| waiter.poll(cx, |source| source.try_read(buffer))).await;
+        Ok(())
     }
 
     /// Returns the local address.
@@ -316,6 +402,18 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(closed(self.source.shut_down(Shutdown::Write)))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Kind> AsyncClose for SocketStream<K> {
+    type Error = io::Error;
+
+    /// Closes the connection with the default limits: see [`close_with`](SocketStream::close_with). If the
+    /// body failed, its error is kept: a broken connection does not close well either.
+    async fn close(self, exit: Exit) -> io::Result<()> {
+        let closed = self.close_with(Linger::new()).await;
+        if matches!(exit, Exit::Error) { Ok(()) } else { closed }
     }
 }
 

@@ -3,16 +3,15 @@
 use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
-use std::sync::Arc;
 
-use super::address_error::{bind_error, connect_error};
+use super::address_error::bind_error;
+use super::connect::{ConnectOptions, connect};
 use super::kind::Internet;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::to_address::{ToAddress, resolve};
 use convoke_io::context::current_driver;
-use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
-use convoke_io::transfer::{Toward, Transfer};
+use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 
 /// A TCP connection.
 pub type TcpStream = SocketStream<Internet>;
@@ -113,10 +112,15 @@ impl TcpListener {
 }
 
 impl TcpStream {
-    /// Connects to this address. If a name has several addresses, they are tried one after the other.
+    /// Connects to this address. If a name has several addresses, they are tried as RFC 8305 ("happy
+    /// eyeballs") says: the families alternate, each attempt has a head start of
+    /// [`CONNECT_HEAD_START`](super::CONNECT_HEAD_START) before the next one begins, and the first connection
+    /// wins. An attempt ends after [`CONNECT_LIMIT`](super::CONNECT_LIMIT).
     ///
-    /// - *Completes with* the connection; the error of the last address; or stopped.
-    /// - *If dropped*, the attempt is cancelled.
+    /// - *Completes with* the connection, after all other attempts have ended; an error that names the
+    ///   address ([`AddressError`](super::AddressError)), or all addresses if there are several
+    ///   ([`ConnectError`](super::ConnectError)); or stopped.
+    /// - *If dropped*, the attempts are cancelled.
     /// - *Runs on* the current task. The connection belongs to the task's context.
     ///
     /// ```
@@ -136,17 +140,37 @@ impl TcpStream {
     /// ```
     #[track_caller]
     pub fn connect(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
+        Self::connect_with(address, ConnectOptions::new())
+    }
+
+    /// Connects with options: a local address, options of the socket, head start and limit. Otherwise like
+    /// [`connect`](TcpStream::connect).
+    ///
+    /// - *Completes with* the connection, an error, or stopped.
+    /// - *If dropped*, the attempts are cancelled.
+    /// - *Runs on* the current task. The connection belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{ConnectOptions, TcpListener, TcpStream};
+    ///
+    /// let context = convoke::driver::io_context()?;
+    /// let connected = context.run_until(async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let from_localhost = ConnectOptions::new().bind(([127, 0, 0, 1], 0));
+    ///     TcpStream::connect_with(listener.local_addr()?, from_localhost).await
+    /// });
+    /// assert!(connected.unwrap()?.local_addr()?.ip().is_loopback());
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn connect_with(
+        address: impl ToAddress,
+        options: ConnectOptions,
+    ) -> impl Future<Output = io::Result<Self>> + Send {
         let addresses = resolve(address);
         async move {
             let driver = current_driver()?;
-            let mut last = no_address();
-            for address in addresses.await? {
-                match connect_source(&*driver, Address::Internet(address)).await {
-                    Ok(source) => return Ok(Self::new(source)),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
+            connect(driver, addresses.await?, options).await.map(Self::new)
         }
     }
 
@@ -168,34 +192,6 @@ impl TcpStream {
             other => Err(wrong_socket(&other)),
         }
     }
-
-    /// Sets TCP_NODELAY: if true, small writes are sent at once.
-    ///
-    /// # Errors
-    /// Returns the error of the driver.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.set_option(SocketOption::NoDelay(nodelay))
-    }
-
-    /// Returns TCP_NODELAY: true if small writes are sent at once.
-    ///
-    /// # Errors
-    /// Returns the error of the driver.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        match self.option(SocketOption::NoDelay(false))? {
-            SocketOption::NoDelay(nodelay) => Ok(nodelay),
-            other => Err(io::Error::other(format!("the driver returned {other:?} for the option nodelay"))),
-        }
-    }
-}
-
-/// Connects a stream to this address. A failure to create the socket is an error of this address only: the
-/// next one may be of another family.
-async fn connect_source(driver: &dyn Driver, to: Address) -> io::Result<Arc<dyn Source>> {
-    let source = driver.stream(&to).map_err(|error| connect_error(&to, error))?;
-    let (connected, to) = Transfer::<_, Toward>::new(source.clone(), to).await;
-    connected.map_err(|error| connect_error(&to, error))?;
-    Ok(source)
 }
 
 /// Binds to the first of these addresses that can be used.

@@ -2,6 +2,7 @@
 
 use core::future::Future;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::pin::Pin;
 use std::io;
 
 use super::resolver::{has_no_address, look_up};
@@ -54,10 +55,15 @@ pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<S
             AddressQuery::Name(host, port) => (host, port),
             AddressQuery::Malformed(text) => return Err(malformed(&text)),
         };
-        let mut found = look_up(&host).await?;
+        let mut found = look_up_boxed(&host).await?;
         found.iter_mut().for_each(|address| address.set_port(port));
         if found.is_empty() { Err(has_no_address(&host)) } else { Ok(found) }
     }
+}
+
+/// Looks up a host. Boxed, so that the code of the resolver is compiled here, and not in each crate that uses an address.
+fn look_up_boxed(host: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + '_>> {
+    Box::pin(look_up(host))
 }
 
 #[cold]
@@ -71,6 +77,12 @@ fn malformed(text: &str) -> io::Error {
         "`{text}` is not an address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\", with a port from 0 to 65535"
     );
     io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+impl ToAddress for AddressQuery {
+    fn to_address(self) -> AddressQuery {
+        self
+    }
 }
 
 impl ToAddress for SocketAddr {

@@ -2,6 +2,7 @@
 
 use core::future::Future;
 use core::net::SocketAddr;
+use core::task::{Context, Poll};
 use std::io;
 
 use super::address_error::connect_error;
@@ -91,6 +92,29 @@ impl UdpSocket {
         to: SocketAddr,
     ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         self.send_to_address(buffer, Address::Internet(to))
+    }
+
+    /// Sends a datagram to this address, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if it does not fit, or the error of the driver.
+    pub fn try_send_to(&self, buffer: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.source.try_send_to(buffer, &Address::Internet(to))
+    }
+
+    /// Polls to send a datagram to this address. Only the waker of the last call is woken; use
+    /// [`send_to`](UdpSocket::send_to) for several tasks.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    #[track_caller]
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+        to: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send_to_address(cx, buffer, &Address::Internet(to))
     }
 
     /// Adopts a socket of the standard library: it belongs to the current task's context from now on.

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use core::future::Future;
+use core::task::{Context, Poll};
 use std::io;
 use std::os::unix::net;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::tcp::wrong_socket;
 use convoke_io::context::current_driver;
-use convoke_io::driver::{Address, ListenOptions, StandardSocket};
+use convoke_io::driver::{Address, ListenOptions, PeerCredentials, StandardSocket};
 use convoke_io::transfer::{Toward, Transfer};
 
 /// A Unix stream connection.
@@ -88,6 +89,23 @@ impl UnixStream {
         }
     }
 
+    /// Returns the user, the group and the process at the other end, as they were when it connected.
+    ///
+    /// # Errors
+    /// Returns the error of the driver. A simulated host has no users.
+    ///
+    /// ```
+    /// use convoke::net::UnixStream;
+    ///
+    /// let context = convoke::driver::io_context()?;
+    /// let peer = context.run_until(async { UnixStream::pair()?.0.peer_cred() });
+    /// assert!(peer.unwrap()?.pid().is_none_or(|pid| pid as u32 == std::process::id()));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn peer_cred(&self) -> io::Result<PeerCredentials> {
+        self.source.peer_credentials()
+    }
+
     /// Creates two streams that are connected to each other.
     ///
     /// # Errors
@@ -156,6 +174,29 @@ impl UnixDatagram {
         path: impl AsRef<Path> + 'a,
     ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         self.send_to_address(buffer, path_address(path.as_ref()))
+    }
+
+    /// Sends a datagram to the socket at this path, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if it does not fit, or the error of the driver.
+    pub fn try_send_to(&self, buffer: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        self.source.try_send_to(buffer, &path_address(path.as_ref()))
+    }
+
+    /// Polls to send a datagram to the socket at this path. Only the waker of the last call is woken; use
+    /// [`send_to`](UnixDatagram::send_to) for several tasks.
+    ///
+    /// # Errors
+    /// Returns the error of the driver.
+    #[track_caller]
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+        path: impl AsRef<Path>,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send_to_address(cx, buffer, &path_address(path.as_ref()))
     }
 
     /// Adopts a socket of the standard library: it belongs to the current task's context from now on.

@@ -4,11 +4,13 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::io;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::Progress;
+use super::idle::IdleLimit;
 use super::write_all::write_zero;
 
 /// The size of the copy buffer in bytes.
@@ -43,7 +45,7 @@ where
     R: AsyncRead + Unpin + ?Sized,
     W: AsyncWrite + Unpin + ?Sized,
 {
-    Copy { reader, writer, copied: CopyBuffer::new(), progress: None }
+    Copy { reader, writer, copied: CopyBuffer::new(), progress: None, idle: IdleLimit::default() }
 }
 
 /// The future of [`copy()`].
@@ -53,12 +55,34 @@ pub struct Copy<'a, R: ?Sized, W: ?Sized> {
     writer: &'a mut W,
     copied: CopyBuffer,
     progress: Option<&'a Progress>,
+    idle: IdleLimit,
 }
 
 impl<'a, R: ?Sized, W: ?Sized> Copy<'a, R, W> {
     /// Adds the number of bytes written to `progress`.
     pub fn progress(mut self, progress: &'a Progress) -> Self {
         self.progress = Some(progress);
+        self
+    }
+
+    /// Limits the time without progress: the copy fails with [`TimedOut`](io::ErrorKind::TimedOut) when no
+    /// byte was read or written for this long. By default there is no limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::io::{copy, duplex};
+    /// use convoke::prelude::*;
+    ///
+    /// let error = block_on(async {
+    ///     let ((_quiet, mut reader), (mut writer, _output)) = (duplex(64), duplex(64));
+    ///     copy(&mut reader, &mut writer).idle_timeout(Duration::from_millis(1)).await
+    /// });
+    /// let error = error.unwrap().unwrap_err();
+    /// assert_eq!(error.to_string(), "no bytes were transferred for 1ms");
+    /// ```
+    #[must_use = "futures do nothing until they are awaited"]
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle.set(limit);
         self
     }
 }
@@ -72,9 +96,22 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         let this = self.get_mut();
-        ready!(this.copied.poll_copy(&mut *this.reader, &mut *this.writer, this.progress, cx))?;
-        ready!(Pin::new(&mut *this.writer).poll_flush(cx))?;
-        Poll::Ready(Ok(this.copied.written))
+        match this.poll_copy(cx) {
+            Poll::Ready(copied) => Poll::Ready(copied),
+            Poll::Pending => this.idle.poll(this.copied.moved, cx),
+        }
+    }
+}
+
+impl<R, W> Copy<'_, R, W>
+where
+    R: AsyncRead + Unpin + ?Sized,
+    W: AsyncWrite + Unpin + ?Sized,
+{
+    fn poll_copy(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        ready!(self.copied.poll_copy(&mut *self.reader, &mut *self.writer, self.progress, cx))?;
+        ready!(Pin::new(&mut *self.writer).poll_flush(cx))?;
+        Poll::Ready(Ok(self.copied.written))
     }
 }
 
@@ -85,12 +122,14 @@ pub(super) struct CopyBuffer {
     end: usize,
     has_ended: bool,
     pub(super) written: u64,
+    /// The number of bytes that were read, plus that of bytes that were written.
+    pub(super) moved: u64,
 }
 
 impl CopyBuffer {
     pub(super) fn new() -> Self {
         let buffer = vec![0; COPY_BYTES].into_boxed_slice();
-        Self { buffer, start: 0, end: 0, has_ended: false, written: 0 }
+        Self { buffer, start: 0, end: 0, has_ended: false, written: 0, moved: 0 }
     }
 
     /// Copies until the reader has ended and everything is written. Writes all bytes before it reads more,
@@ -115,13 +154,17 @@ impl CopyBuffer {
                 }
                 self.start += written;
                 self.written += written as u64;
+                self.moved += written as u64;
                 Progress::add(progress, written);
             }
             if self.has_ended {
                 return Poll::Ready(Ok(()));
             }
             match Pin::new(&mut *reader).poll_read(cx, &mut self.buffer)? {
-                Poll::Ready(read) => (self.start, self.end, self.has_ended) = (0, read, read == 0),
+                Poll::Ready(read) => {
+                    (self.start, self.end, self.has_ended) = (0, read, read == 0);
+                    self.moved += read as u64;
+                }
                 Poll::Pending => {
                     ready!(Pin::new(&mut *writer).poll_flush(cx))?;
                     return Poll::Pending;

@@ -4,12 +4,14 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::io;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::Progress;
 use super::copy::CopyBuffer;
+use super::idle::IdleLimit;
 
 /// Copies in both directions at once. When one stream ends, the write half of the other is closed. The copy
 /// ends when both have ended.
@@ -36,7 +38,7 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new() }
+    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new(), idle: IdleLimit::default() }
 }
 
 /// The future of [`copy_bidirectional()`].
@@ -46,6 +48,7 @@ pub struct CopyBidirectional<'a, A: ?Sized, B: ?Sized> {
     b: &'a mut B,
     there: OneWay<'a>,
     back: OneWay<'a>,
+    idle: IdleLimit,
 }
 
 impl<'a, A: ?Sized, B: ?Sized> CopyBidirectional<'a, A, B> {
@@ -53,6 +56,25 @@ impl<'a, A: ?Sized, B: ?Sized> CopyBidirectional<'a, A, B> {
     pub fn progress(mut self, there: &'a Progress, back: &'a Progress) -> Self {
         self.there.progress = Some(there);
         self.back.progress = Some(back);
+        self
+    }
+
+    /// Limits the time without progress: the copy fails with [`TimedOut`](io::ErrorKind::TimedOut) when no
+    /// byte was read or written, in either direction, for this long. By default there is no limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::io::copy_bidirectional;
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn proxy(mut client: TcpStream, mut server: TcpStream) -> std::io::Result<()> {
+    ///     let copied = copy_bidirectional(&mut client, &mut server);
+    ///     copied.idle_timeout(Duration::from_secs(60)).await.map(drop)
+    /// }
+    /// ```
+    #[must_use = "futures do nothing until they are awaited"]
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle.set(limit);
         self
     }
 }
@@ -108,7 +130,10 @@ where
             (Poll::Ready(()), Poll::Ready(())) => {
                 Poll::Ready(Ok((this.there.copied.written, this.back.copied.written)))
             }
-            _ => Poll::Pending,
+            _ => {
+                let moved = this.there.copied.moved + this.back.copied.moved;
+                this.idle.poll(moved, cx)
+            }
         }
     }
 }

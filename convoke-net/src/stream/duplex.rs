@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, PoisonError};
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch};
+use convoke_core::raw::{Frame, StopWatch, budget};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use convoke_io::attempting::is_stopped;
@@ -108,7 +108,7 @@ fn wait(watch: &mut StopWatch, cx: &Context<'_>) {
 impl AsyncRead for Duplex {
     #[track_caller]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        if is_stopped() {
+        if is_stopped() || !budget::may_proceed(cx) {
             return Poll::Pending;
         }
         let this = self.get_mut();
@@ -127,6 +127,7 @@ impl AsyncRead for Duplex {
             spare = Some(cx.waker().clone());
             state = this.reads.lock();
         }
+        budget::spend();
         let read = state.bytes.read(buffer);
         let writer = state.writer.take();
         drop(state);
@@ -138,7 +139,7 @@ impl AsyncRead for Duplex {
 impl AsyncWrite for Duplex {
     #[track_caller]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        if is_stopped() {
+        if is_stopped() || !budget::may_proceed(cx) {
             return Poll::Pending;
         }
         let this = self.get_mut();
@@ -157,6 +158,7 @@ impl AsyncWrite for Duplex {
             spare = Some(cx.waker().clone());
             state = this.writes.lock();
         }
+        budget::spend();
         if state.reader_gone || state.writer_gone {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }

@@ -2,6 +2,7 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod erased_streams;
 mod lawless_driver;
 mod streams;
 mod what_counts_as_work;

@@ -178,7 +178,7 @@ fn a_stream_is_closed_on_every_exit_and_the_bodys_error_wins() {
     /// Leaves a body in one of three ways; closing may fail. Returns the outcome and the events.
     async fn leaves(by: &'static str, fails: bool) -> (Option<io::Result<()>>, Vec<&'static str>) {
         let events = Arc::new(Mutex::new(Vec::new()));
-        let stream = Closing::new(Slow { events: events.clone(), steps: 3, fails });
+        let stream = Closing::writer(Slow { events: events.clone(), steps: 3, fails });
         let ended = catch_stopped(using(stream, async |mut stream| {
             write_all(&mut **stream, b"some").await?;
             match by {

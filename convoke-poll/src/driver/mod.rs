@@ -87,6 +87,7 @@ impl PollDriver {
     /// # Errors
     /// Fails as [`new`](PollDriver::new) does.
     #[doc(hidden)]
+    #[cfg(any(not(any(target_os = "linux", target_os = "android")), feature = "portable"))]
     pub fn portable() -> io::Result<Self> {
         Poller::portable(true).map(Self::over)
     }
@@ -96,6 +97,7 @@ impl PollDriver {
     /// # Errors
     /// Fails as [`new`](PollDriver::new) does.
     #[doc(hidden)]
+    #[cfg(any(not(any(target_os = "linux", target_os = "android")), feature = "portable"))]
     pub fn portable_without_edges() -> io::Result<Self> {
         Poller::portable(false).map(Self::over)
     }

@@ -8,13 +8,17 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
+#[cfg(unix)]
+use convoke_io::driver::PeerCredentials;
 use convoke_io::driver::{
-    Accepted, Address, InFlight, Interest, OperationId, SocketOption, Source, StandardSocket, Submitted,
-    Ticket,
+    Accepted, Address, InFlight, Interest, MulticastGroup, OperationId, SocketOption, Source, SpareBuffer,
+    StandardSocket, Submitted, Ticket,
 };
 
 use super::Shared;
 use super::state::State;
+#[cfg(unix)]
+use crate::credentials;
 use crate::registry::Registered;
 use crate::{addresses, calls, options};
 
@@ -100,6 +104,20 @@ impl Source for PollSource {
         })
     }
 
+    fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
+        let length = buffer.remaining();
+        if self.state.is_empty_transfer(length) {
+            return Ok(());
+        }
+        self.state.attempt(Interest::Read, |socket, checked| {
+            let read = calls::reference(socket).recv(buffer.unfilled())?;
+            // SAFETY: the kernel has written this many bytes to the beginning of `unfilled`.
+            unsafe { buffer.advance(read) };
+            self.state.report_read(read, length, checked);
+            Ok(())
+        })
+    }
+
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.state.is_empty_transfer(buffer.len()) {
             return Ok(0);
@@ -126,6 +144,10 @@ impl Source for PollSource {
         })
     }
 
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        self.state.attempt(interest, |_, _| io())
+    }
+
     fn try_accept(&self) -> io::Result<Accepted> {
         let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
         Ok(Accepted { source: Self::register(&self.state.driver, socket)?, peer })
@@ -145,6 +167,10 @@ impl Source for PollSource {
 
     fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
         calls::connect_datagrams(self.socket(), to)
+    }
+
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        calls::reference(self.socket()).bind(&addresses::to_any(at)?)
     }
 
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
@@ -167,12 +193,25 @@ impl Source for PollSource {
         options::get(self.socket(), option)
     }
 
+    fn join_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        options::set_membership(self.socket(), group, true)
+    }
+
+    fn leave_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        options::set_membership(self.socket(), group, false)
+    }
+
+    #[cfg(unix)]
+    fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        credentials::of_peer(self.state.socket.handle())
+    }
+
     fn take_error(&self) -> io::Result<Option<io::Error>> {
         calls::reference(self.socket()).take_error()
     }
 
     fn duplicate(&self) -> io::Result<StandardSocket> {
-        calls::duplicate(self.socket())
+        self.state.duplicate()
     }
 
     #[cfg(unix)]

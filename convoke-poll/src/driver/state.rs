@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use convoke_core::raw::SpinLock;
-use convoke_core::raw::sync::atomic::{AtomicI32, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
@@ -17,9 +17,9 @@ use convoke_io::driver::{
 };
 
 use super::Shared;
-use crate::calls;
 use crate::readiness::{Event, Line, Readiness};
 use crate::socket::Socket;
+use crate::{calls, options};
 
 /// A socket, as the driver uses it. There are many, so parts that few of them need are allocated on first
 /// use.
@@ -42,13 +42,15 @@ struct WaitingLists {
     operations: Option<Arc<Operations>>,
 }
 
-/// The operations of a source, and why it is shut.
+/// The operations of a source, and what only few sources need to know.
 #[derive(Debug, Default)]
 struct Operations {
     /// The lock is held while an operation is performed.
     parked: Mutex<Directions<Parked>>,
     /// The number of the system's error if the kernel refused to report events: then the source is shut.
     refused: AtomicI32,
+    /// True if there is a second handle of the socket.
+    is_duplicated: AtomicBool,
 }
 
 /// A value for each direction.
@@ -125,6 +127,18 @@ impl State {
         }
         self.remove_watchers(Interest::Read);
         self.remove_watchers(Interest::Write);
+        // Closing one of two handles does not block, and options belong to both.
+        let lines = self.existing_operations();
+        if !lines.is_some_and(|lines| lines.is_duplicated.load(Ordering::Acquire)) {
+            options::clear_linger(&self.socket);
+        }
+    }
+
+    /// Duplicates the handle of the socket.
+    pub(crate) fn duplicate(&self) -> io::Result<StandardSocket> {
+        let duplicate = calls::duplicate(&self.socket)?;
+        self.operations().is_duplicated.store(true, Ordering::Release);
+        Ok(duplicate)
     }
 
     /// Removes the watchers of a socket that is being dropped, so that they are not counted any more. Only

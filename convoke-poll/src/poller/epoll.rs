@@ -6,13 +6,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::io::Errno;
+use libc::{EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP};
 
 use super::adaptive_spin::AdaptiveSpin;
 use crate::EVENTS_AT_ONCE;
 use crate::readiness::Event;
+use crate::system_calls::{epoll_add, epoll_create, epoll_delete, epoll_wait, event_counter, increment};
 use crate::wake_flag::WakeFlag;
 
 /// The key of the eventfd that ends a wait.
@@ -31,10 +30,11 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
+    /// Creates a poller. `longest_spin` limits the polling before a sleep.
     pub(crate) fn new(longest_spin: Duration) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &wake_fd, EventData::new_u64(WAKE_KEY), EventFlags::IN | EventFlags::ET)?;
+        let epoll = epoll_create()?;
+        let wake_fd = event_counter()?;
+        epoll_add(epoll.as_fd(), wake_fd.as_fd(), EPOLLIN | EPOLLET, WAKE_KEY)?;
         Ok(Self {
             epoll,
             wake_flag: WakeFlag::new(),
@@ -43,16 +43,31 @@ impl Poller {
         })
     }
 
+    /// Returns true if events are edge-triggered. Otherwise each one is requested with [`arm`](Self::arm).
+    #[inline]
+    pub(crate) fn has_edges(&self) -> bool {
+        true
+    }
+
+    /// Registers a socket. It must stay open until `delete`.
     pub(crate) fn add(&self, socket: BorrowedFd<'_>, key: usize) -> io::Result<()> {
-        let all = EventFlags::IN | EventFlags::PRI | EventFlags::RDHUP | EventFlags::OUT | EventFlags::ET;
-        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(key as u64), all)?)
+        let all = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLOUT | EPOLLET;
+        epoll_add(self.epoll.as_fd(), socket, all, key as u64)
     }
 
+    /// Requests one event for these directions. Edge-triggered events need no request.
+    #[inline]
+    pub(crate) fn arm(&self, _: BorrowedFd<'_>, _: usize, _read: bool, _write: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Removes a socket. A socket that is not registered is not an error.
     pub(crate) fn delete(&self, socket: BorrowedFd<'_>) {
-        _ = epoll::delete(&self.epoll, socket);
+        _ = epoll_delete(self.epoll.as_fd(), socket);
     }
 
-    /// Waits for events. Polls first if recent sleeps were short.
+    /// Waits for events until the timeout, or until it is woken. Calls `each` with the key and the event.
+    /// Polls first if recent sleeps were short.
     #[inline]
     pub(crate) fn wait(
         &self,
@@ -100,54 +115,55 @@ impl Poller {
         timeout: Option<Duration>,
         each: &mut impl FnMut(usize, Event),
     ) -> io::Result<usize> {
-        let timeout = timeout.map(whole_milliseconds);
+        let timeout = timeout.map_or(WITHOUT_END, whole_milliseconds);
         let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_AT_ONCE];
-        let events = match epoll::wait(&self.epoll, &mut buffer, timeout.as_ref()) {
-            Ok((events, _)) => &*events,
+        let events = match epoll_wait(self.epoll.as_fd(), &mut buffer, timeout) {
+            Ok(events) => events,
             // A signal: a wait may end for no reason.
-            Err(Errno::INTR) => &[],
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => &[],
+            Err(error) => return Err(error),
         };
         // Cleared before anything is checked: rule 2 of `WakeFlag`.
         self.wake_flag.clear();
         for event in events {
-            let (flags, key) = (event.flags, event.data.u64());
+            let (flags, key) = (event.events, event.u64);
             if key != WAKE_KEY {
-                each(key as usize, event_of(flags));
+                each(key as usize, event_of(flags as i32));
             }
         }
         Ok(events.len())
     }
 
+    /// Ends the current wait or, if there is none, the next one.
     pub(crate) fn wake(&self) {
         if self.wake_flag.set() {
             // It fails only if the counter is full, after 2^64 - 2 wake-ups.
-            _ = rustix::io::write(&self.wake_fd, &1_u64.to_ne_bytes());
+            _ = increment(self.wake_fd.as_fd());
         }
     }
 
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+    /// Returns a descriptor that is readable when there are events.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.epoll.as_fd())
     }
 }
 
 #[inline]
-fn event_of(flags: EventFlags) -> Event {
+fn event_of(flags: i32) -> Event {
     // The fast path: nearly all events have only these flags.
-    if !has(flags, EventFlags::all().difference(EventFlags::IN.union(EventFlags::OUT))) {
+    if !has(flags, !(EPOLLIN | EPOLLOUT)) {
         return Event::default()
-            .and_if(has(flags, EventFlags::IN), Event::READABLE)
-            .and_if(has(flags, EventFlags::OUT), Event::WRITABLE);
+            .and_if(has(flags, EPOLLIN), Event::READABLE)
+            .and_if(has(flags, EPOLLOUT), Event::WRITABLE);
     }
     event_of_all_flags(flags)
 }
 
 #[cold]
-fn event_of_all_flags(flags: EventFlags) -> Event {
-    const MORE: EventFlags =
-        EventFlags::PRI.union(EventFlags::RDHUP).union(EventFlags::HUP).union(EventFlags::ERR);
-    const READ: EventFlags = MORE.union(EventFlags::IN);
-    const WRITE: EventFlags = EventFlags::OUT.union(EventFlags::HUP).union(EventFlags::ERR);
+fn event_of_all_flags(flags: i32) -> Event {
+    const MORE: i32 = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    const READ: i32 = MORE | EPOLLIN;
+    const WRITE: i32 = EPOLLOUT | EPOLLHUP | EPOLLERR;
     Event::default()
         .and_if(has(flags, READ), Event::READABLE)
         .and_if(has(flags, WRITE), Event::WRITABLE)
@@ -155,9 +171,12 @@ fn event_of_all_flags(flags: EventFlags) -> Event {
 }
 
 #[inline]
-fn has(flags: EventFlags, some: EventFlags) -> bool {
-    flags.bits() & some.bits() != 0
+fn has(flags: i32, some: i32) -> bool {
+    flags & some != 0
 }
+
+/// The timeout of a wait that only an event ends.
+const WITHOUT_END: i32 = -1;
 
 /// The longest timeout of the kernel in milliseconds: 24 days.
 const LONGEST: u128 = i32::MAX as u128;
@@ -165,13 +184,11 @@ const LONGEST: u128 = i32::MAX as u128;
 /// Rounds a timeout up to milliseconds, so that a wait is not too short. One that exceeds [`LONGEST`] is cut:
 /// the wait ends early and is repeated.
 ///
-/// Linux 5.11 has timeouts in nanoseconds (`epoll_pwait2`). rustix calls that always or never, by a feature
-/// that holds for the whole program, so older kernels would not work at all. Waiting with `ppoll` or a
-/// timerfd costs a second system call. The gain would be small, too: timers of the same millisecond share a
-/// wake-up.
-fn whole_milliseconds(timeout: Duration) -> Timespec {
-    let milliseconds = timeout.as_nanos().div_ceil(1_000_000).min(LONGEST);
-    Timespec::try_from(Duration::from_millis(milliseconds as u64)).expect("24 days fit into a timespec")
+/// Linux 5.11 has timeouts in nanoseconds (`epoll_pwait2`). Older kernels do not, so there would be two ways
+/// to wait. Waiting with `ppoll` or a timerfd costs a second system call. The gain would be small, too: timers
+/// of the same millisecond share a wake-up.
+fn whole_milliseconds(timeout: Duration) -> i32 {
+    timeout.as_nanos().div_ceil(1_000_000).min(LONGEST) as i32
 }
 
 #[cfg(test)]
@@ -222,10 +239,8 @@ mod tests {
     #[test]
     fn a_wait_is_never_shorter_than_requested() {
         let asked = [0, 1, 999_999, 1_000_000, 1_000_001, 5_200_000].map(Duration::from_nanos);
-        let waits = asked.map(|timeout| Duration::try_from(whole_milliseconds(timeout)).unwrap());
-        assert_eq!(waits, [0, 1, 1, 1, 2, 6].map(Duration::from_millis));
-        let days = Duration::try_from(whole_milliseconds(Duration::MAX)).unwrap().as_secs() / 86_400;
-        assert_eq!(days, 24, "a longer wait is cut");
+        assert_eq!(asked.map(whole_milliseconds), [0, 1, 1, 1, 2, 6]);
+        assert_eq!(whole_milliseconds(Duration::MAX), i32::MAX, "a longer wait is cut");
     }
 
     #[test]

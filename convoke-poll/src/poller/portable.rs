@@ -26,8 +26,14 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
+    /// Creates a poller, edge-triggered if that is supported. It does not poll before a sleep.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(crate) fn new(_longest_spin: Duration) -> io::Result<Self> {
+        Self::portable(true)
+    }
+
     /// Creates a poller, edge-triggered if that is wanted and supported.
-    pub(crate) fn new(wants_edges: bool) -> io::Result<Self> {
+    pub(crate) fn portable(wants_edges: bool) -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let has_edges = wants_edges && poller.supports_edge();
         let capacity = NonZeroUsize::new(EVENTS_AT_ONCE).expect("EVENTS_AT_ONCE is not zero");

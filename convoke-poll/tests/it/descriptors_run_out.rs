@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use convoke_net::testing::driver_contract::{Harness, exhaustion};
 use convoke_poll::PollDriver;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::descriptors::set_descriptor_limit;
 
 const DESCRIPTORS: usize = 100;
 
 #[test]
 fn a_lack_of_descriptors_is_a_temporary_error() {
-    let lowered = Rlimit { current: Some(DESCRIPTORS as u64), ..getrlimit(Resource::Nofile) };
-    setrlimit(Resource::Nofile, lowered).expect("a limit can be lowered");
+    set_descriptor_limit(DESCRIPTORS as libc::rlim_t);
     for make in [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges] {
         let make: fn() -> io::Result<PollDriver> = make;
         let harness = Harness::new(move || Arc::new(make().expect("a driver can be created")));

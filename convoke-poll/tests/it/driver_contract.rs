@@ -8,6 +8,9 @@ use convoke_net::testing::driver_contract;
 use convoke_net::testing::driver_contract::{Harness, MANY_SOCKETS, THEMES};
 use convoke_poll::PollDriver;
 
+#[cfg(unix)]
+use crate::descriptors::{descriptor_limit, set_descriptor_limit};
+
 /// Descriptors that the test itself has open: sockets of the suite, pipes of the test runner.
 const OTHERS: usize = 200;
 
@@ -62,14 +65,10 @@ fn every_theme_is_tested() {
 /// Raises the limit of descriptors as far as allowed, up to `wanted`. Returns the limit.
 #[cfg(unix)]
 fn descriptors(wanted: usize) -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(u64::MAX).min(wanted as u64);
-    let now = limit.current.unwrap_or(u64::MAX);
-    if now < most {
-        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
-        setrlimit(Resource::Nofile, raised).expect("the limit can be raised up to the hard limit");
+    let limit = descriptor_limit();
+    let most = limit.rlim_max.min(wanted as libc::rlim_t);
+    if limit.rlim_cur < most {
+        set_descriptor_limit(most);
     }
-    usize::try_from(now.max(most)).unwrap_or(usize::MAX)
+    usize::try_from(limit.rlim_cur.max(most)).unwrap_or(usize::MAX)
 }

@@ -65,8 +65,6 @@ fn reading_from_a_listener_is_an_error() {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn a_dropped_socket_with_another_open_handle_gets_no_events() {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
     let driver = PollDriver::new().expect("a driver can be created");
     let (near, far) = {
         let listener = net::TcpListener::bind(any_port()).expect("a port is free");
@@ -81,8 +79,7 @@ fn a_dropped_socket_with_another_open_handle_gets_no_events() {
     // with its key.
     (&near).write_all(b"unread").expect("it fits");
     let descriptor = driver.descriptor().expect("it has an address");
-    let mut asked = [PollFd::new(&descriptor, PollFlags::IN)];
-    assert_eq!(poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0));
+    assert!(!crate::descriptors::is_readable(descriptor), "there is an event");
     drop(kept);
 }
 
@@ -139,6 +136,98 @@ fn options_return_the_values_they_were_set_to() {
         let socket = UdpSocket::bind(any_port()).await?;
         socket.set_option(SocketOption::Broadcast(true))?;
         assert_eq!(socket.option(SocketOption::Broadcast(false))?, SocketOption::Broadcast(true));
+        Ok(())
+    });
+}
+
+#[test]
+fn options_have_methods() {
+    run(async {
+        let listener = TcpListener::bind(any_port()).await?;
+        listener.set_ttl(33)?;
+        assert_eq!(listener.ttl()?, 33);
+        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        stream.set_nodelay(true)?;
+        stream.set_ttl(17)?;
+        stream.set_tos(0x10)?;
+        stream.set_keepalive(Some(Duration::from_secs(77)))?;
+        stream.set_linger(Some(Duration::ZERO))?;
+        assert_eq!((stream.nodelay()?, stream.ttl()?, stream.tos()?), (true, 17, 0x10));
+        assert_eq!(stream.keepalive()?, Some(Duration::from_secs(77)));
+        assert_eq!(stream.linger()?, Some(Duration::ZERO));
+        stream.set_send_buffer_size(1 << 15)?;
+        stream.set_recv_buffer_size(1 << 15)?;
+        assert!(stream.send_buffer_size()? >= 1 << 15 && stream.recv_buffer_size()? >= 1 << 15);
+        for at in [any_port(), (Ipv6Addr::LOCALHOST, 0).into()] {
+            let Ok(socket) = UdpSocket::bind(at).await else { continue };
+            socket.set_broadcast(true)?;
+            socket.set_ttl(9)?;
+            socket.set_multicast_loop(false)?;
+            socket.set_multicast_ttl(3)?;
+            assert_eq!((socket.broadcast()?, socket.ttl()?), (true, 9));
+            assert_eq!((socket.multicast_loop()?, socket.multicast_ttl()?), (false, 3));
+        }
+        Ok(())
+    });
+}
+
+/// The loopback interface of Linux takes part in multicast if it is named.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[test]
+fn a_datagram_to_a_group_is_received_by_its_members() {
+    run(async {
+        let group = Ipv4Addr::new(239, 7, 7, 7);
+        let member = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+        member.join_multicast_v4(group, Ipv4Addr::LOCALHOST)?;
+        let sender = UdpSocket::bind(any_port()).await?;
+        sender.set_multicast_loop(true)?;
+        socket2::SockRef::from(&sender).set_multicast_if_v4(&Ipv4Addr::LOCALHOST)?;
+        sender.send_to(b"all", (group, member.local_addr()?.port()).into()).await?;
+        let mut buffer = [0; 8];
+        assert_eq!(member.recv_from(&mut buffer).await?, (3, sender.local_addr()?));
+        member.leave_multicast_v4(group, Ipv4Addr::LOCALHOST)?;
+        assert!(member.leave_multicast_v4(group, Ipv4Addr::LOCALHOST).is_err());
+        Ok(())
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_unix_stream_knows_its_peer() {
+    run(async {
+        let (near, _far) = convoke_net::net::UnixStream::pair()?;
+        let peer = near.peer_cred()?;
+        assert!(peer.pid().is_none_or(|pid| pid as u32 == std::process::id()));
+        let file = std::env::temp_dir().join(format!("convoke-poll-{}-owner", std::process::id()));
+        std::fs::write(&file, "")?;
+        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&file)?);
+        std::fs::remove_file(file)?;
+        assert_eq!(peer.uid(), owner, "a new file belongs to the same user");
+        Ok(())
+    });
+}
+
+/// With SO_LINGER the kernel blocks the thread that closes. The dropped handle is the last but one here, so
+/// that the option can still be read.
+#[cfg(unix)]
+#[test]
+fn a_dropped_stream_does_not_linger() {
+    use std::os::fd::AsFd;
+
+    run(async {
+        let listener = TcpListener::bind(any_port()).await?;
+        let linger = Some(Duration::from_secs(60));
+        for (set, left) in [(linger, None), (Some(Duration::ZERO), Some(Duration::ZERO)), (None, None)] {
+            let stream = TcpStream::connect(listener.local_addr()?).await?;
+            stream.set_option(SocketOption::Linger(set))?;
+            let kept = net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
+            drop(stream);
+            assert_eq!(socket2::SockRef::from(&kept).linger()?, left);
+        }
+        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        stream.set_option(SocketOption::Linger(linger))?;
+        let converted = stream.into_std()?;
+        assert_eq!(socket2::SockRef::from(&converted).linger()?, linger, "the stream was not closed");
         Ok(())
     });
 }

@@ -1,11 +1,9 @@
 //! `affine_on(&executor)`: completes on an executor, and hops only if it must.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 
-use super::hop::{Destination, HopOperation, Way};
-use crate::{Completes, Receiver, Sender};
+use super::hop::{Destination, Hopped, Way};
+use crate::Completes;
 use convoke_core::{Env, Executor, ExecutorRef};
 
 /// Completes on an executor, with every kind of outcome, and hops only if it must: it does not if the type of
@@ -23,73 +21,26 @@ use convoke_core::{Env, Executor, ExecutorRef};
 ///
 /// assert_eq!(sync_wait(just(42).affine_on(&InlineExecutor)), Outcome::Value(42));
 /// ```
-#[derive(Clone)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct AffineOn<S, X> {
-    sender: S,
-    executor: X,
-}
-
-impl<S, X> AffineOn<S, X> {
-    pub(crate) fn new(sender: S, executor: X) -> Self {
-        Self { sender, executor }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3:
-// `Anywhere` claims nothing.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, X> Sender for AffineOn<S, X>
-where
-    S: Sender,
-    S::Value: Send,
-    S::Error: Send,
-    X: Executor,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = Completes::Anywhere;
-    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, AffineTo<X>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        HopOperation::new(
-            self.sender,
-            AffineTo { executor: self.executor, completes: S::COMPLETES },
-            receiver,
-        )
-    }
-
-    fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {
-        Some(ExecutorRef::new(self.executor.clone()))
-    }
-}
+pub type AffineOn<S, X> = Hopped<S, AffineTo<X>>;
 
 /// The destination of `affine_on`: an executor that the work may be on already.
-pub struct AffineTo<X> {
-    executor: X,
-    completes: Completes,
-}
+#[derive(Clone)]
+pub struct AffineTo<X>(pub(crate) X);
 
 impl<X: Executor> Destination for AffineTo<X> {
     type Executor = X;
 
     #[inline]
-    fn way(self, env: &Env) -> Way<X> {
-        if self.completes <= Completes::Here && env.executor().is(&self.executor) {
+    fn way(self, env: &Env, completes: Completes) -> Way<X> {
+        if completes <= Completes::Here && env.executor().is(&self.0) {
             Way::Stay
         } else {
-            Way::Dispatch(self.executor)
+            Way::Dispatch(self.0)
         }
     }
-}
 
-impl<S: fmt::Debug, X> fmt::Debug for AffineOn<S, X> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AffineOn")
-            .field("sender", &self.sender)
-            .field("executor", &core::any::type_name::<X>())
-            .finish()
+    fn executor(&self, _: &Env) -> ExecutorRef {
+        ExecutorRef::new(self.0.clone())
     }
 }
 

@@ -1,19 +1,15 @@
-//! The operation behind `let_value`, `let_error`, `let_stopped` and others: work, then, depending on its
-//! outcome, other work made by a function.
+//! The sender behind `let_value`, `let_error`, `let_stopped`, `sequence`, `finally` and others: work, then,
+//! depending on its outcome, other work made by a function. An adaptor implements [`Continuation`], without
+//! `unsafe`; this file does the rest.
 
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-use core::ptr::NonNull;
+use core::marker::PhantomData;
 
-use super::trampoline::Enclosing;
-use crate::{Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Env, Outcome, Panic};
+use crate::operation::{Serial, SerialTurn, Steps};
+use crate::{Completes, OutcomeOf, Receiver, Sender};
+use convoke_core::{Env, ExecutorRef, Outcome, Panic};
 
 /// The decision after the first work has ended.
 pub trait Continuation<V, E>: Send {
@@ -22,6 +18,13 @@ pub trait Continuation<V, E>: Send {
 
     /// Decides, from the outcome of the first work, what follows.
     fn step(self, outcome: Outcome<V, E>) -> Step<Self::Next>;
+
+    /// Returns the executor that a value will be completed on if the work starts in `env`, if more is known
+    /// about that than the types tell.
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        let _ = env;
+        None
+    }
 }
 
 /// A decision: more work, or the end.
@@ -42,171 +45,104 @@ impl<S: Sender> Step<S> {
             Err(panic) => Self::Done(Outcome::Panicked(panic)),
         }
     }
-}
 
-type NextOf<S, C> = <C as Continuation<<S as Sender>::Value, <S as Sender>::Error>>::Next;
-
-/// The operation that runs one sender, then another. The first operation is destroyed before the function
-/// runs. The second is connected to the receiver itself, so that a tail call costs no frame.
-///
-/// 1. `start` is the only user of the parts and slots until the first child starts; then the completion of
-///    that child is. While the first child runs it may read the receiver in `parts`, which is not moved.
-pub struct Sequential<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
-    /// Taken step by step: the sender by `start`, the rest when the first child has completed.
-    parts: UnsafeCell<Parts<S, C, R>>,
-    first: Slot<S::Operation<FirstReceiver<S, C, R>>>,
-    second: Slot<<NextOf<S, C> as Sender>::Operation<R>>,
-    _pinned: PhantomPinned,
-}
-
-struct Parts<S, C, R> {
-    sender: Option<S>,
-    continuation: Option<C>,
-    receiver: Option<R>,
-}
-
-impl<S, C, R> Sequential<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
+    /// Continues with the sender that `f` makes from a value; any other outcome is the end.
     #[inline]
-    pub(crate) fn new(sender: S, continuation: C, receiver: R) -> Self {
-        Self {
-            parts: UnsafeCell::new(Parts {
-                sender: Some(sender),
-                continuation: Some(continuation),
-                receiver: Some(receiver),
-            }),
-            first: Slot::new(),
-            second: Slot::new(),
-            _pinned: PhantomPinned,
+    pub fn from_value<V>(outcome: Outcome<V, S::Error>, f: impl FnOnce(V) -> S) -> Self {
+        match outcome {
+            Outcome::Value(value) => Self::made_by(|| f(value)),
+            Outcome::Error(error) => Self::Done(Outcome::Error(error)),
+            Outcome::Stopped => Self::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Self::Done(Outcome::Panicked(panic)),
         }
     }
 }
 
-// SAFETY: rule 1: one thread at a time uses the cells, and all parts are `Send`.
-unsafe impl<S, C, R> Sync for Sequential<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
+/// A sender that runs work and then what its continuation decides.
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Sequenced<S, C> {
+    first: S,
+    continuation: C,
 }
 
-impl<S, C, R> Operation for Sequential<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
+impl<S, C> Sequenced<S, C> {
+    /// Creates a sender that runs `first` and then what `continuation` decides.
     #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the first
-        // child has started. The operation is pinned, so the receiver may point to it.
-        unsafe {
-            let parts = &mut *this.as_ref().parts.get();
-            if let Some(sender) = parts.sender.take() {
-                let first = NonNull::from(&this.as_ref().first);
-                Slot::run(first, || sender.connect(FirstReceiver { operation: this }));
-            }
-        }
+    pub fn new(first: S, continuation: C) -> Self {
+        Self { first, continuation }
     }
 }
 
-/// The receiver of the first work: a pointer to the operation.
-pub struct FirstReceiver<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
-    operation: NonNull<Sequential<S, C, R>>,
-}
-
-// SAFETY: the operation is `Send`, and rule 1 makes the completion of the first child its only user.
-unsafe impl<S, C, R> Send for FirstReceiver<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
-}
-
+// SAFETY: rules 1 and 2 of `Sender`: `Serial` completes the receiver last, or hands it to the second work.
+// Rule 3: `COMPLETES` combines those of both.
 #[diagnostic::do_not_recommend]
-impl<S, C, R> Receiver<S::Value, S::Error> for FirstReceiver<S, C, R>
+unsafe impl<S, C> Sender for Sequenced<S, C>
+where
+    S: Sender,
+    C: Continuation<S::Value, S::Error>,
+{
+    type Value = <C::Next as Sender>::Value;
+    type Error = <C::Next as Sender>::Error;
+    const COMPLETES: Completes = S::COMPLETES.and(<C::Next as Sender>::COMPLETES);
+    type Operation<R: Receiver<Self::Value, Self::Error>> = Serial<SequentialSteps<S, C, R>>;
+
+    #[inline]
+    fn connect<R: Receiver<Self::Value, Self::Error>>(self, receiver: R) -> Self::Operation<R> {
+        let (first, continuation) = (Some(self.first), Some(self.continuation));
+        Serial::new(SequentialSteps { first, continuation, _receiver: PhantomData }, (), receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        match Self::COMPLETES <= Completes::Here {
+            true => Some(env.executor().clone()),
+            false => self.continuation.completes_on(env),
+        }
+    }
+}
+
+/// The steps of [`Sequenced`]. The operation of the first work is destroyed before the continuation decides.
+/// The second is connected to the receiver itself, so that a tail call costs no frame.
+pub struct SequentialSteps<S, C, R> {
+    first: Option<S>,
+    continuation: Option<C>,
+    _receiver: PhantomData<R>,
+}
+
+impl<S, C, R> Steps for SequentialSteps<S, C, R>
 where
     S: Sender,
     C: Continuation<S::Value, S::Error>,
     R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
 {
+    type Work = S;
+    type Value = <C::Next as Sender>::Value;
+    type Error = <C::Next as Sender>::Error;
+    type Receiver = R;
+    type Next = C::Next;
+    type Shared = ();
+
     #[inline]
-    fn complete(self, outcome: Outcome<S::Value, S::Error>) {
-        // SAFETY: rule 1: the first child has completed, so this call is the only user. The operation lives
-        // until its receiver is completed or handed to the second child, which is done last.
-        unsafe {
-            let operation = self.operation.as_ref();
-            let outcome = operation.first.clear_after(outcome);
-            let parts = &mut *operation.parts.get();
-            let (Some(continuation), Some(receiver)) = (parts.continuation.take(), parts.receiver.take())
-            else {
-                return;
-            };
-            // Caught, because `step` drops the function if it does not call it.
-            let step = Panic::catch(|| continuation.step(outcome));
-            match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
-                Step::Next(sender) => {
-                    Slot::run(NonNull::from(&operation.second), || sender.connect(receiver))
-                }
-                Step::Done(outcome) => receiver.complete(outcome),
-            }
+    fn start(mut turn: SerialTurn<Self>) {
+        if let Some(first) = turn.parts().first.take() {
+            turn.run(first);
         }
     }
 
     #[inline]
-    fn env(&self) -> &Env {
-        // SAFETY: rule 1: the first child runs, so the operation is alive and its receiver is not moved.
-        unsafe {
-            let parts = &*self.operation.as_ref().parts.get_const();
-            parts.receiver.as_ref().expect("the receiver is taken when the first child completes").env()
+    fn ended(mut turn: SerialTurn<Self>, outcome: OutcomeOf<S>) {
+        let Some(continuation) = turn.parts().continuation.take() else { return };
+        // Caught, because `step` drops the function if it does not call it.
+        let step = Panic::catch(|| continuation.step(outcome));
+        match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
+            Step::Next(sender) => turn.run_next(sender),
+            Step::Done(outcome) => turn.complete(outcome),
         }
     }
-
-    #[inline]
-    fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the first child runs, so the operation is alive and its receiver is not moved.
-        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
-    }
 }
 
-impl<S, C, R> fmt::Debug for Sequential<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
+impl<S, C, R> fmt::Debug for SequentialSteps<S, C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sequential")
-            .field("first", &self.first)
-            .field("second", &self.second)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<S, C, R> fmt::Debug for FirstReceiver<S, C, R>
-where
-    S: Sender,
-    C: Continuation<S::Value, S::Error>,
-    R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FirstReceiver").finish_non_exhaustive()
+        f.debug_struct("SequentialSteps").finish_non_exhaustive()
     }
 }

@@ -1,11 +1,9 @@
 //! `continues_on(&executor)`: moves the outcome to an executor.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 
-use super::hop::{Destination, HopOperation, Way};
-use crate::{Completes, Receiver, Sender};
+use super::hop::{Destination, Hopped, Way};
+use crate::Completes;
 use convoke_core::{Env, Executor, ExecutorRef};
 
 /// Moves the outcome, of every kind, to an executor: what follows runs there.
@@ -23,62 +21,22 @@ use convoke_core::{Env, Executor, ExecutorRef};
 /// let sender = just(20).continues_on(&InlineExecutor).then(|v| v + 1);
 /// assert_eq!(sync_wait(sender), Outcome::Value(21));
 /// ```
-#[derive(Clone)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct ContinuesOn<S, X> {
-    sender: S,
-    executor: X,
-}
-
-impl<S, X> ContinuesOn<S, X> {
-    pub(crate) fn new(sender: S, executor: X) -> Self {
-        Self { sender, executor }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3:
-// `Anywhere` claims nothing.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, X> Sender for ContinuesOn<S, X>
-where
-    S: Sender,
-    S::Value: Send,
-    S::Error: Send,
-    X: Executor,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = Completes::Anywhere;
-    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, To<X>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        HopOperation::new(self.sender, To(self.executor), receiver)
-    }
-
-    fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {
-        Some(ExecutorRef::new(self.executor.clone()))
-    }
-}
+pub type ContinuesOn<S, X> = Hopped<S, To<X>>;
 
 /// The destination of `continues_on`: an executor, through its queue.
-pub struct To<X>(X);
+#[derive(Clone)]
+pub struct To<X>(pub(crate) X);
 
 impl<X: Executor> Destination for To<X> {
     type Executor = X;
 
     #[inline]
-    fn way(self, _: &Env) -> Way<X> {
+    fn way(self, _: &Env, _: Completes) -> Way<X> {
         Way::Post(self.0)
     }
-}
 
-impl<S: fmt::Debug, X> fmt::Debug for ContinuesOn<S, X> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContinuesOn")
-            .field("sender", &self.sender)
-            .field("executor", &core::any::type_name::<X>())
-            .finish()
+    fn executor(&self, _: &Env) -> ExecutorRef {
+        ExecutorRef::new(self.0.clone())
     }
 }
 

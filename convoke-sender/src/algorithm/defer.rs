@@ -1,10 +1,8 @@
 //! `defer(f)`: makes the sender at its start.
 
-#![allow(unsafe_code)]
-
-use super::continuation::{Continuation, Sequential, Step};
+use super::continuation::{Continuation, Sequenced, Step};
 use super::just::{Just, just};
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::{Never, Outcome};
 
 /// Makes a sender that calls `f` when it starts, and then runs the sender that `f` returns.
@@ -24,37 +22,14 @@ where
     F: FnOnce() -> S + Send,
     S: Sender,
 {
-    Defer { f }
+    Sequenced::new(just(()), OnStart(f))
 }
 
 /// The sender of [`defer()`].
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Defer<F> {
-    f: F,
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `f` runs in `start`, and the rest is the sender that it makes.
-#[diagnostic::do_not_recommend]
-unsafe impl<F, S> Sender for Defer<F>
-where
-    F: FnOnce() -> S + Send,
-    S: Sender,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = Sequential<Just<()>, OnStart<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(just(()), OnStart(self.f), receiver)
-    }
-}
+pub type Defer<F> = Sequenced<Just<()>, OnStart<F>>;
 
 /// The continuation of `defer`: makes the sender.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OnStart<F>(F);
 
 impl<F, S> Continuation<(), Never> for OnStart<F>
@@ -66,12 +41,7 @@ where
 
     #[inline]
     fn step(self, outcome: Outcome<()>) -> Step<S> {
-        match outcome {
-            Outcome::Value(()) => Step::made_by(self.0),
-            Outcome::Error(never) => never.absurd(),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome.map_error(Never::absurd), |()| (self.0)())
     }
 }
 

@@ -1,11 +1,9 @@
 //! `fork_join((f, g, …))`: passes one result to several continuations, which run concurrently and are joined.
 
-#![allow(unsafe_code)]
-
-use super::continuation::{Continuation, Sequential, Step};
+use super::continuation::{Continuation, Sequenced, Step};
 use super::gather::Gather;
 use super::when_all::{WhenAll, when_all};
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Passes the value to several functions, each of which makes a sender from it, and runs these senders
@@ -28,18 +26,7 @@ use convoke_core::Outcome;
 /// let sizes = just("four".to_owned()).fork_join((length, upper));
 /// assert_eq!(sync_wait(sizes), Outcome::Value((4, "FOUR".to_owned())));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct ForkJoin<S, F> {
-    sender: S,
-    branches: F,
-}
-
-impl<S, F> ForkJoin<S, F> {
-    pub(crate) fn new(sender: S, branches: F) -> Self {
-        Self { sender, branches }
-    }
-}
+pub type ForkJoin<S, F> = Sequenced<S, Fork<F>>;
 
 /// A tuple of functions from one value to senders.
 #[diagnostic::on_unimplemented(
@@ -55,32 +42,9 @@ pub trait Branches<V, E>: Send {
     fn fork(self, value: V) -> WhenAll<Self::Senders>;
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `COMPLETES` combines those of both children.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, F> Sender for ForkJoin<S, F>
-where
-    S: Sender,
-    F: Branches<S::Value, S::Error>,
-    WhenAll<F::Senders>: Gather<Error = S::Error>,
-{
-    type Value = <WhenAll<F::Senders> as Gather>::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES.and(<WhenAll<F::Senders> as Gather>::COMPLETES);
-    type Operation<R: Receiver<<WhenAll<F::Senders> as Gather>::Value, S::Error>> = Sequential<S, Fork<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<<WhenAll<F::Senders> as Gather>::Value, S::Error>>(
-        self,
-        receiver: R,
-    ) -> Self::Operation<R> {
-        Sequential::new(self.sender, Fork(self.branches), receiver)
-    }
-}
-
 /// The continuation of `fork_join`: from a value to all branches.
-#[derive(Debug)]
-pub struct Fork<F>(F);
+#[derive(Clone, Debug)]
+pub struct Fork<F>(pub(crate) F);
 
 impl<V, E, F> Continuation<V, E> for Fork<F>
 where
@@ -91,12 +55,7 @@ where
 
     #[inline]
     fn step(self, outcome: Outcome<V, E>) -> Step<Self::Next> {
-        match outcome {
-            Outcome::Value(value) => Step::made_by(|| self.0.fork(value)),
-            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome, |value| self.0.fork(value))
     }
 }
 

@@ -2,17 +2,15 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
-use core::marker::{PhantomData, PhantomPinned};
-use core::mem::ManuallyDrop;
+use core::marker::PhantomData;
 use core::pin::Pin;
-use core::ptr::NonNull;
 
-use crate::operation::Handshake;
+pub use crate::operation::Completion;
+use crate::operation::{Pending, Starting, Until};
 use crate::{Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Env, Never, Outcome, Panic, StopToken};
+use convoke_core::{Outcome, Panic};
 
 /// Makes a sender that calls `f` with a [`Completion`], and completes with the outcome that this handle is
 /// given, at any time and on any thread.
@@ -57,8 +55,8 @@ impl<F: Clone, V, E> Clone for FromCallback<F, V, E> {
     }
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous, when `f` has returned and the
-// handle has ended, completes the receiver last. Rule 3: `COMPLETES` is the default, `Anywhere`.
+// SAFETY: rules 1 and 2 of `Sender`: `Pending` completes the receiver last, when `f` has returned and the
+// handle has ended. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, V, E> Sender for FromCallback<F, V, E>
 where
@@ -68,191 +66,45 @@ where
 {
     type Value = V;
     type Error = E;
-    type Operation<R: Receiver<V, E>> = FromCallbackOperation<F, V, E, R>;
+    type Operation<R: Receiver<V, E>> = Pending<CallOut<F, V, E, R>>;
 
     #[inline]
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        FromCallbackOperation {
-            shared: Shared {
-                rendezvous: Handshake::new(),
-                outcome: UnsafeCell::new(None),
-                env: FromCallbackOperation::<F, V, E, R>::env,
-                finish: FromCallbackOperation::<F, V, E, R>::finish,
-            },
-            f: Some(self.f),
-            panic: None,
-            receiver: Some(receiver),
-            _pinned: PhantomPinned,
-        }
+        let (f, panic) = (Cell::new(Some(self.f)), Cell::new(None));
+        Pending::new(CallOut { f, panic, _ends: PhantomData }, receiver)
     }
 }
 
-/// A handle that completes a piece of work, once. It may be moved to any thread; dropping it completes the
-/// work as stopped.
-///
-/// It is one pointer, into the operation, which lives until the handle has ended.
-#[must_use = "dropping a completion completes its work as stopped"]
-pub struct Completion<V, E = Never> {
-    shared: NonNull<Shared<V, E>>,
+/// The wait of [`from_callback()`]: the function, and its panic. The handle and the end of `f` meet, so the
+/// operation is not freed while `f` still runs, and a panic of `f` is not lost.
+pub struct CallOut<F, V, E, R> {
+    f: Cell<Option<F>>,
+    panic: Cell<Option<Panic>>,
+    _ends: PhantomData<fn(V, E, R)>,
 }
 
-// SAFETY: the operation is `Send`, and rules 1 and 2 of `Shared` give what the handle touches to it alone.
-// The outcome may be carried to another thread, because V and E are `Send`.
-unsafe impl<V: Send, E: Send> Send for Completion<V, E> {}
-
-impl<V, E> Completion<V, E> {
-    /// Completes the work with `outcome`.
-    #[inline]
-    pub fn complete(self, outcome: Outcome<V, E>) {
-        let shared = ManuallyDrop::new(self).shared;
-        // SAFETY: the only handle is given up without its `Drop`, so this is called once.
-        unsafe { Shared::complete(shared, outcome) };
-    }
-
-    /// Completes the work with a value.
-    pub fn value(self, value: V) {
-        self.complete(Outcome::Value(value));
-    }
-
-    /// Completes the work with an error.
-    pub fn error(self, error: E) {
-        self.complete(Outcome::Error(error));
-    }
-
-    /// Completes the work as stopped.
-    pub fn stopped(self) {
-        self.complete(Outcome::Stopped);
-    }
-
-    /// Returns the stop token of the work, to store.
-    pub fn stop_token(&self) -> StopToken {
-        self.env().stop_token()
-    }
-
-    /// Returns true if the work was asked to stop.
-    pub fn stop_requested(&self) -> bool {
-        self.env().stop().stop_requested()
-    }
-
-    fn env(&self) -> &Env {
-        // SAFETY: rule 2 of `Shared`: the operation is alive, and its receiver is not moved, while the handle
-        // exists.
-        unsafe { (self.shared.as_ref().env)(self.shared).as_ref() }
-    }
-}
-
-impl<V, E> Drop for Completion<V, E> {
-    fn drop(&mut self) {
-        // SAFETY: the only handle ends here; `complete` does not run `drop`, so this is called once.
-        unsafe { Shared::complete(self.shared, Outcome::Stopped) };
-    }
-}
-
-/// The part of the operation that the handle knows. `start` and the handle meet here, and the second to
-/// arrive completes the receiver: so the operation is not freed while `f` still runs, and a panic of `f` is
-/// not lost.
-///
-/// 1. The end of the handle writes `outcome`, and `start` writes `panic`, each before it arrives at the
-///    rendezvous. The second to arrive reads both.
-/// 2. The receiver is not moved until the second to arrive takes it. Before that only the handle reads it.
-/// 3. The second to arrive is the only user of the operation.
-struct Shared<V, E> {
-    rendezvous: Handshake,
-    outcome: UnsafeCell<Option<Outcome<V, E>>>,
-    env: unsafe fn(NonNull<Self>) -> NonNull<Env>,
-    finish: unsafe fn(NonNull<Self>),
-}
-
-impl<V, E> Shared<V, E> {
-    /// Stores the outcome and arrives.
-    ///
-    /// # Safety
-    /// Called once, by the end of the handle.
-    unsafe fn complete(this: NonNull<Self>, outcome: Outcome<V, E>) {
-        // SAFETY: rule 1: the outcome is ours to write. The operation is alive until both have arrived.
-        unsafe {
-            *this.as_ref().outcome.get() = Some(outcome);
-            Self::arrive(this);
-        }
-    }
-
-    /// Arrives at the rendezvous; the second to arrive finishes the operation.
-    ///
-    /// # Safety
-    /// Called once by `start` and once by the end of the handle. Neither touches anything afterwards.
-    unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived; rule 3 for the second.
-        unsafe {
-            if this.as_ref().rendezvous.arrive() {
-                (this.as_ref().finish)(this);
-            }
-        }
-    }
-}
-
-/// The operation of [`from_callback()`].
-#[repr(C)]
-pub struct FromCallbackOperation<F, V, E, R> {
-    // First, so that a pointer to it is a pointer to the operation.
-    shared: Shared<V, E>,
-    f: Option<F>,
-    panic: Option<Panic>,
-    receiver: Option<R>,
-    _pinned: PhantomPinned,
-}
-
-impl<F, V, E, R: Receiver<V, E>> FromCallbackOperation<F, V, E, R> {
-    /// Returns the environment of the receiver.
-    ///
-    /// # Safety
-    /// Called by the handle, with the first field of a live operation.
-    unsafe fn env(shared: NonNull<Shared<V, E>>) -> NonNull<Env> {
-        // SAFETY: `shared` is the first field of the operation (`repr(C)`). Rule 2: the receiver is not
-        // moved. Only the receiver is borrowed, because `start` may write the panic at the same time.
-        unsafe {
-            let receiver = &(*shared.cast::<Self>().as_ptr()).receiver;
-            NonNull::from(receiver.as_ref().expect("the receiver is taken after the handle has ended").env())
-        }
-    }
-
-    /// Completes the receiver.
-    ///
-    /// # Safety
-    /// Called by the second to arrive at the rendezvous, with the first field of the operation.
-    unsafe fn finish(shared: NonNull<Shared<V, E>>) {
-        // SAFETY: `shared` is the first field of the operation (`repr(C)`); rule 3: the caller is the only
-        // user.
-        let this = unsafe { &mut *shared.cast::<Self>().as_ptr() };
-        let outcome = this.shared.outcome.get_mut().take();
-        let outcome = match this.panic.take() {
-            Some(panic) => Some(Outcome::Panicked(panic).after_drop_of(outcome)),
-            None => outcome,
-        };
-        if let (Some(receiver), Some(outcome)) = (this.receiver.take(), outcome) {
-            receiver.complete(outcome);
-        }
-    }
-}
-
-impl<F, V, E, R> Operation for FromCallbackOperation<F, V, E, R>
+impl<F, V, E, R> Until for CallOut<F, V, E, R>
 where
     F: FnOnce(Completion<V, E>) + Send,
-    V: Send,
-    E: Send,
     R: Receiver<V, E>,
 {
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: only fields that are not structurally pinned are moved out.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: the operation is pinned until the receiver is completed, which happens when both the handle
-        // and `start` have arrived. Rule 1: `panic` is ours to write until then.
-        unsafe {
-            let Some(f) = (*this.as_ptr()).f.take() else { return };
-            let completion = Completion { shared: this.cast() };
-            if let Err(panic) = Panic::catch(|| f(completion)) {
-                (*this.as_ptr()).panic = Some(panic);
-            }
-            Shared::arrive(this.cast::<Shared<V, E>>());
+    type Given = V;
+    type GivenError = E;
+    type Value = V;
+    type Error = E;
+    type Receiver = R;
+    type Listening = ();
+
+    fn begin(self: Pin<&Self>, _: &Starting<'_, Self>, completion: Completion<V, E>) {
+        if let Some(f) = self.f.take() {
+            self.panic.set(Panic::catch(|| f(completion)).err());
+        }
+    }
+
+    fn finish(&mut self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        match self.panic.take() {
+            Some(panic) => Outcome::Panicked(panic).after_drop_of(outcome),
+            None => outcome,
         }
     }
 }
@@ -263,15 +115,9 @@ impl<F, V, E> fmt::Debug for FromCallback<F, V, E> {
     }
 }
 
-impl<V, E> fmt::Debug for Completion<V, E> {
+impl<F, V, E, R> fmt::Debug for CallOut<F, V, E, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Completion")
-    }
-}
-
-impl<F, V, E, R> fmt::Debug for FromCallbackOperation<F, V, E, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FromCallbackOperation").finish_non_exhaustive()
+        f.debug_struct("CallOut").finish_non_exhaustive()
     }
 }
 

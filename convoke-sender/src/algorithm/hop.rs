@@ -1,27 +1,30 @@
-//! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is moved to an executor.
+//! The sender behind `continues_on`, `on` and `affine_on`: work whose outcome is moved to an executor. An
+//! adaptor implements [`Destination`]; this file does the rest.
 
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-use core::ptr::NonNull;
+use core::marker::PhantomData;
 
-use super::trampoline::Enclosing;
-use crate::{OutcomeOf, Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
-use convoke_core::{Env, Executor, Outcome, Panic};
+use crate::operation::{Absent, Posted, Posts, Serial, SerialTurn, Steps};
+use crate::{Completes, OutcomeOf, Receiver, Sender};
+use convoke_core::raw::{Call, dispatch_contained, post_contained};
+use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
 
 /// The choice of the executor that an outcome is moved to.
 pub trait Destination: Send {
     /// The type of that executor.
     type Executor: Executor;
+    /// True if it is always the executor of the environment. The outcome is then dispatched there, whatever
+    /// the functions below return.
+    const BACK: bool = false;
 
-    /// Returns the way to the executor, for work that has completed in this environment.
-    fn way(self, env: &Env) -> Way<Self::Executor>;
+    /// Returns the way to the executor, for work that has completed in this environment. `completes` is what
+    /// is known about where.
+    fn way(self, env: &Env, completes: Completes) -> Way<Self::Executor>;
+
+    /// Returns the executor that a value will be completed on if the work starts in `env`.
+    fn executor(&self, env: &Env) -> ExecutorRef;
 }
 
 /// The way in which an outcome gets to its executor.
@@ -34,174 +37,136 @@ pub enum Way<X> {
     Post(X),
 }
 
-/// The operation that runs work and then hops. It stores the outcome while it is queued; the work's operation
-/// is destroyed before that.
-///
-/// 1. One thread at a time uses everything: `start` until the work starts, then the completion of the work,
-///    then the holder of the runnable. While the work runs it may read the receiver in `parts`, which is not
-///    moved.
-#[repr(C)]
-pub struct HopOperation<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-    // First, so that a pointer to it is a pointer to the operation.
-    header: Header,
-    work: Slot<S::Operation<HopReceiver<S, D, R>>>,
-    /// Rule 1.
-    parts: UnsafeCell<Parts<S, D, R>>,
-    _pinned: PhantomPinned,
+/// A sender that runs work and then hops to an executor with the outcome.
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Hopped<S, D> {
+    sender: S,
+    destination: D,
 }
 
-struct Parts<S: Sender, D, R> {
+impl<S, D> Hopped<S, D> {
+    /// Creates a sender that moves the outcome of `sender` to `destination`.
+    #[inline]
+    pub fn new(sender: S, destination: D) -> Self {
+        Self { sender, destination }
+    }
+}
+
+// SAFETY: rules 1 and 2 of `Sender`: `Serial` completes the receiver last, after the hop. Rule 3: with
+// `BACK`, the hop goes to the executor of the environment; `Anywhere` claims nothing.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, D> Sender for Hopped<S, D>
+where
+    S: Sender<Value: Send, Error: Send>,
+    D: Destination,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = if D::BACK { Completes::Here } else { Completes::Anywhere };
+    type Operation<R: Receiver<S::Value, S::Error>> = Serial<HopSteps<S, D, R>>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        let (sender, destination) = (Some(self.sender), Some(self.destination));
+        let steps = HopSteps { sender, destination, outcome: None, _receiver: PhantomData };
+        Serial::new(steps, Posted::new(), receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        Some(self.destination.executor(env))
+    }
+}
+
+/// The steps of [`Hopped`]: the outcome is stored while the operation is queued; the operation of the work is
+/// destroyed before that.
+pub struct HopSteps<S: Sender, D, R> {
     sender: Option<S>,
     destination: Option<D>,
-    receiver: Option<R>,
     outcome: Option<OutcomeOf<S>>,
+    _receiver: PhantomData<R>,
 }
 
-impl<S, D, R> HopOperation<S, D, R>
+impl<S, D, R> Steps for HopSteps<S, D, R>
 where
-    S: Sender,
+    S: Sender<Value: Send, Error: Send>,
+    D: Destination,
+    R: Receiver<S::Value, S::Error>,
+{
+    type Work = S;
+    type Value = S::Value;
+    type Error = S::Error;
+    type Receiver = R;
+    type Next = Absent<S::Value, S::Error>;
+    type Shared = Posted<SerialTurn<Self>>;
+
+    #[inline]
+    fn start(mut turn: SerialTurn<Self>) {
+        if let Some(sender) = turn.parts().sender.take() {
+            turn.run(sender);
+        }
+    }
+
+    #[inline]
+    fn ended(mut turn: SerialTurn<Self>, outcome: OutcomeOf<S>) {
+        let Some(destination) = turn.parts().destination.take() else { return };
+        if D::BACK {
+            let env = turn.receiver().env();
+            let way = Panic::catch(|| Way::Dispatch(env.executor().clone()));
+            return hop(turn, way, outcome);
+        }
+        let way = Panic::catch(|| destination.way(turn.receiver().env(), S::COMPLETES));
+        hop(turn, way, outcome);
+    }
+}
+
+/// Stores the outcome and takes the way, or completes here with the panic of code that the program
+/// implements: comparing and cloning executors.
+#[inline]
+fn hop<S, D, R, X>(mut turn: SerialTurn<HopSteps<S, D, R>>, way: Result<Way<X>, Panic>, outcome: OutcomeOf<S>)
+where
+    S: Sender<Value: Send, Error: Send>,
+    D: Destination,
+    R: Receiver<S::Value, S::Error>,
+    X: Executor,
+{
+    let way = match way {
+        Ok(way) => way,
+        Err(panic) => return turn.complete(outcome.or_panic(panic)),
+    };
+    match way {
+        Way::Stay => turn.complete(outcome),
+        Way::Post(executor) => {
+            turn.parts().outcome = Some(outcome);
+            post_contained(executor, turn.into_runnable());
+        }
+        Way::Dispatch(executor) => {
+            turn.parts().outcome = Some(outcome);
+            if let Some(runnable) = dispatch_contained(executor, turn.into_runnable()) {
+                runnable.run();
+            }
+        }
+    }
+}
+
+impl<S, D, R> Posts for HopSteps<S, D, R>
+where
+    S: Sender<Value: Send, Error: Send>,
     D: Destination,
     R: Receiver<S::Value, S::Error>,
 {
     #[inline]
-    pub(crate) fn new(sender: S, destination: D, receiver: R) -> Self {
-        let parts = Parts {
-            sender: Some(sender),
-            destination: Some(destination),
-            receiver: Some(receiver),
-            outcome: None,
+    fn resumed(mut turn: SerialTurn<Self>, call: Call) {
+        let Some(outcome) = turn.parts().outcome.take() else { return };
+        // A value that cannot get to its executor is dropped; an error or a panic is passed on. The drop
+        // comes before the completion, because what the value borrows may be gone right after that.
+        let outcome = match outcome {
+            Outcome::Value(value) if call == Call::Stop => {
+                Panic::catch(|| drop(value)).map_or_else(Outcome::Panicked, |()| Outcome::Stopped)
+            }
+            outcome => outcome,
         };
-        Self {
-            header: Header::new(const { &WorkKind::new(Self::call) }),
-            work: Slot::new(),
-            parts: UnsafeCell::new(parts),
-            _pinned: PhantomPinned,
-        }
-    }
-
-    /// Completes the receiver.
-    ///
-    /// # Safety
-    /// Called once, with the header of a live operation whose outcome is stored, by its runnable.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
-        // receiver is completed. Rule 1: the runnable is the only user.
-        let parts = unsafe { &mut *(*header.cast::<Self>().as_ptr()).parts.get() };
-        if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-            // A value that cannot get to its executor is dropped; an error or a panic is passed on. The drop
-            // comes before the completion, because what the value borrows may be gone right after that.
-            let outcome = match outcome {
-                Outcome::Value(value) if call == Call::Stop => {
-                    Panic::catch(|| drop(value)).map_or_else(Outcome::Panicked, |()| Outcome::Stopped)
-                }
-                outcome => outcome,
-            };
-            receiver.complete(outcome);
-        }
-    }
-}
-
-impl<S, D, R> Operation for HopOperation<S, D, R>
-where
-    S: Sender,
-    S::Value: Send,
-    S::Error: Send,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-    #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: only fields that are not structurally pinned are moved out.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the work
-        // has started. The operation is pinned, so the receiver may point to it.
-        unsafe {
-            if let Some(sender) = (*this.as_ref().parts.get()).sender.take() {
-                let work = NonNull::from(&this.as_ref().work);
-                Slot::run(work, || sender.connect(HopReceiver { operation: this }));
-            }
-        }
-    }
-}
-
-/// The receiver of the work: stores the outcome and hops.
-pub struct HopReceiver<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-    operation: NonNull<HopOperation<S, D, R>>,
-}
-
-// SAFETY: the operation is `Send`, and rule 1 makes the completion of the work its only user.
-unsafe impl<S, D, R> Send for HopReceiver<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-}
-
-#[diagnostic::do_not_recommend]
-impl<S, D, R> Receiver<S::Value, S::Error> for HopReceiver<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-    #[inline]
-    fn complete(self, outcome: OutcomeOf<S>) {
-        let header = self.operation.cast::<Header>();
-        // SAFETY: rule 1: the work has completed, so this call is the only user, until it makes the only
-        // runnable. The runnable completes the receiver, and the executor may run it, and so free the
-        // operation, while `post_contained` still runs: nothing is touched afterwards, and the handle is our
-        // own.
-        unsafe {
-            let operation = self.operation.as_ref();
-            let outcome = operation.work.clear_after(outcome);
-            let parts = &mut *operation.parts.get();
-            let (Some(destination), Some(receiver)) = (parts.destination.take(), &parts.receiver) else {
-                return;
-            };
-            // Caught, because it may compare and clone executors that the program implements.
-            let way = Panic::catch(|| destination.way(receiver.env()));
-            let (way, outcome) = match way {
-                Ok(way) => (way, outcome),
-                Err(panic) => (Way::Stay, outcome.or_panic(panic)),
-            };
-            parts.outcome = Some(outcome);
-            match way {
-                Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => post_contained(executor, Runnable::new(header)),
-                Way::Dispatch(executor) => {
-                    if let Some(runnable) = dispatch_contained(executor, Runnable::new(header)) {
-                        runnable.run();
-                    }
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
-        unsafe {
-            let parts = &*self.operation.as_ref().parts.get_const();
-            parts.receiver.as_ref().expect("the receiver is taken after the work has completed").env()
-        }
-    }
-
-    #[inline]
-    fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
-        unsafe { (*self.operation.as_ref().parts.get_const()).receiver.as_ref() }
-            .and_then(Receiver::enclosing)
+        turn.complete(outcome);
     }
 }
 
@@ -215,24 +180,8 @@ impl<X> fmt::Debug for Way<X> {
     }
 }
 
-impl<S, D, R> fmt::Debug for HopOperation<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
+impl<S: Sender, D, R> fmt::Debug for HopSteps<S, D, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HopOperation").field("work", &self.work).finish_non_exhaustive()
-    }
-}
-
-impl<S, D, R> fmt::Debug for HopReceiver<S, D, R>
-where
-    S: Sender,
-    D: Destination,
-    R: Receiver<S::Value, S::Error>,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HopReceiver").finish_non_exhaustive()
+        f.debug_struct("HopSteps").finish_non_exhaustive()
     }
 }

@@ -1,9 +1,7 @@
 //! `let_error(f)`: continues with another sender, made from the error.
 
-#![allow(unsafe_code)]
-
-use super::continuation::{Continuation, Sequential, Step};
-use crate::{Completes, Receiver, Sender};
+use super::continuation::{Continuation, Sequenced, Step};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Calls a function with the error and continues with the sender that it returns: recovery that may itself
@@ -20,42 +18,11 @@ use convoke_core::Outcome;
 /// let sender = just_error::<usize, _>("gone").let_error(|error| just(error.len()));
 /// assert_eq!(sync_wait(sender), Outcome::Value(4));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct LetError<S, F> {
-    sender: S,
-    f: F,
-}
-
-impl<S, F> LetError<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `COMPLETES` combines those of both children.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, F, N> Sender for LetError<S, F>
-where
-    S: Sender,
-    F: FnOnce(S::Error) -> N + Send,
-    N: Sender<Value = S::Value>,
-{
-    type Value = N::Value;
-    type Error = N::Error;
-    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
-    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnError<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(self.sender, OnError(self.f), receiver)
-    }
-}
+pub type LetError<S, F> = Sequenced<S, OnError<F>>;
 
 /// The continuation of `let_error`: from an error.
-#[derive(Debug)]
-pub struct OnError<F>(F);
+#[derive(Clone, Debug)]
+pub struct OnError<F>(pub(crate) F);
 
 impl<V, E, F, N> Continuation<V, E> for OnError<F>
 where

@@ -1,9 +1,7 @@
 //! `let_stopped(f)`: continues with another sender if the first was stopped.
 
-#![allow(unsafe_code)]
-
-use super::continuation::{Continuation, Sequential, Step};
-use crate::{Completes, Receiver, Sender};
+use super::continuation::{Continuation, Sequenced, Step};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Calls a function if the work was stopped, and continues with the sender that it returns. That sender runs
@@ -20,42 +18,11 @@ use convoke_core::Outcome;
 /// let sender = just_stopped::<u32>().let_stopped(|| just(0));
 /// assert_eq!(sync_wait(sender), Outcome::Value(0));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct LetStopped<S, F> {
-    sender: S,
-    f: F,
-}
-
-impl<S, F> LetStopped<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `COMPLETES` combines those of both children.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, F, N> Sender for LetStopped<S, F>
-where
-    S: Sender,
-    F: FnOnce() -> N + Send,
-    N: Sender<Value = S::Value, Error = S::Error>,
-{
-    type Value = N::Value;
-    type Error = N::Error;
-    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
-    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnStopped<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(self.sender, OnStopped(self.f), receiver)
-    }
-}
+pub type LetStopped<S, F> = Sequenced<S, OnStopped<F>>;
 
 /// The continuation of `let_stopped`: from a stop.
-#[derive(Debug)]
-pub struct OnStopped<F>(F);
+#[derive(Clone, Debug)]
+pub struct OnStopped<F>(pub(crate) F);
 
 impl<V, E, F, N> Continuation<V, E> for OnStopped<F>
 where

@@ -1,9 +1,7 @@
 //! `let_value(f)`: continues with another sender, made from the value.
 
-#![allow(unsafe_code)]
-
-use super::continuation::{Continuation, Sequential, Step};
-use crate::{Completes, Receiver, Sender};
+use super::continuation::{Continuation, Sequenced, Step};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Calls a function with the value and continues with the sender that it returns.
@@ -22,42 +20,11 @@ use convoke_core::Outcome;
 /// let sender = just(20).let_value(|v| just(v + 1).then(|v| v * 2));
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct LetValue<S, F> {
-    sender: S,
-    f: F,
-}
-
-impl<S, F> LetValue<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `COMPLETES` combines those of both children.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, F, N> Sender for LetValue<S, F>
-where
-    S: Sender,
-    F: FnOnce(S::Value) -> N + Send,
-    N: Sender<Error = S::Error>,
-{
-    type Value = N::Value;
-    type Error = N::Error;
-    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
-    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnValue<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(self.sender, OnValue(self.f), receiver)
-    }
-}
+pub type LetValue<S, F> = Sequenced<S, OnValue<F>>;
 
 /// The continuation of `let_value`: from a value.
-#[derive(Debug)]
-pub struct OnValue<F>(F);
+#[derive(Clone, Debug)]
+pub struct OnValue<F>(pub(crate) F);
 
 impl<V, E, F, N> Continuation<V, E> for OnValue<F>
 where
@@ -68,12 +35,7 @@ where
 
     #[inline]
     fn step(self, outcome: Outcome<V, E>) -> Step<N> {
-        match outcome {
-            Outcome::Value(value) => Step::made_by(|| (self.0)(value)),
-            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome, self.0)
     }
 }
 

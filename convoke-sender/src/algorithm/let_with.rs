@@ -1,16 +1,14 @@
 //! `let_with(make, f)`: state that lives as long as the work.
 
-#![allow(unsafe_code)]
-
 use std::sync::Arc;
 
-use super::continuation::{Continuation, Sequential, Step};
+use super::continuation::{Continuation, Sequenced, Step};
 use super::finally::Finally;
 use super::just::{Just, just};
 use super::just_from::{JustFrom, just_from};
 use super::then::Then;
 use super::within::With;
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::{Never, Outcome};
 
 /// Makes a sender that calls `make` when it starts, and runs the sender that `f` makes from a handle to the
@@ -46,43 +44,14 @@ where
     S::Value: Send,
     S::Error: Send,
 {
-    LetWith { make, f }
+    Sequenced::new(just_from(make), OnMade(f))
 }
 
 /// The sender of [`let_with()`].
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct LetWith<M, F> {
-    make: M,
-    f: F,
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `make` and `f` run in `start`, and so does the drop of the state if the work completes
-// inline.
-#[diagnostic::do_not_recommend]
-unsafe impl<M, T, F, S> Sender for LetWith<M, F>
-where
-    M: FnOnce() -> T + Send,
-    T: Send + Sync,
-    F: FnOnce(Arc<T>) -> S + Send,
-    S: Sender,
-    S::Value: Send,
-    S::Error: Send,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = Sequential<JustFrom<M>, OnMade<F>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(just_from(self.make), OnMade(self.f), receiver)
-    }
-}
+pub type LetWith<M, F> = Sequenced<JustFrom<M>, OnMade<F>>;
 
 /// The continuation of `let_with`: from the state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OnMade<F>(F);
 
 impl<T, F, S> Continuation<T, Never> for OnMade<F>
@@ -96,16 +65,11 @@ where
     type Next = Finally<With<T, S::Error, F>, Then<Just<Arc<T>>, fn(Arc<T>)>>;
 
     fn step(self, outcome: Outcome<T>) -> Step<Self::Next> {
-        match outcome {
-            Outcome::Value(state) => {
-                let state = Arc::new(state);
-                let work = just(state.clone()).may_fail().let_value(self.0);
-                Step::Next(work.finally(just(state).then(drop as fn(Arc<T>))))
-            }
-            Outcome::Error(never) => never.absurd(),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome.map_error(Never::absurd), |state| {
+            let state = Arc::new(state);
+            let work = just(state.clone()).may_fail().let_value(self.0);
+            work.finally(just(state).then(drop as fn(Arc<T>)))
+        })
     }
 }
 

@@ -1,9 +1,7 @@
 //! `let_with_stop_source(f)`: work with its own stop source.
 
-#![allow(unsafe_code)]
-
-use super::scoped::{Scoped, ScopedOperation};
-use crate::{Completes, Receiver, Sender};
+use super::scoped::{InScope, Scoped};
+use crate::Sender;
 use convoke_core::env::Changes;
 use convoke_core::{Env, StopSource};
 
@@ -30,17 +28,17 @@ where
     F: FnOnce(StopSource) -> S + Send,
     S: Sender,
 {
-    LetWithStopSource { f }
+    InScope::new(OwnStopSource(f))
 }
 
 /// The sender of [`let_with_stop_source()`].
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct LetWithStopSource<F> {
-    f: F,
-}
+pub type LetWithStopSource<F> = InScope<OwnStopSource<F>>;
 
-impl<F, S> Scoped for LetWithStopSource<F>
+/// The scope of `let_with_stop_source`: the function that makes the work from its stop source.
+#[derive(Clone, Debug)]
+pub struct OwnStopSource<F>(F);
+
+impl<F, S> Scoped for OwnStopSource<F>
 where
     F: FnOnce(StopSource) -> S + Send,
     S: Sender,
@@ -50,26 +48,7 @@ where
     fn enter(self, around: &Env) -> (S, Changes) {
         let source = StopSource::child_of(&around.stop_token());
         let changes = Changes::new().stop_token(source.token());
-        ((self.f)(source), changes)
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
-// done afterwards. Rule 3: `f` runs in `start`, and the rest is the work.
-#[diagnostic::do_not_recommend]
-unsafe impl<F, S> Sender for LetWithStopSource<F>
-where
-    F: FnOnce(StopSource) -> S + Send,
-    S: Sender,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        ScopedOperation::new(self, receiver)
+        ((self.0)(source), changes)
     }
 }
 

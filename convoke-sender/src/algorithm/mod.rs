@@ -7,16 +7,21 @@
 //! child has ended, or, with several children, in the one that arrives last. The last act of an operation is
 //! to complete its own receiver. Every file numbers the rules of who may touch which field at its operation.
 //!
-//! | family | built from |
+//! One sender type makes a family of adaptors. An adaptor is a type alias of it, with a parameter that says
+//! what differs, in safe code:
+//!
+//! | family | sender, and its parameter |
 //! | --- | --- |
-//! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | [`transform`]: one function of [`Outcome`](convoke_core::Outcome) |
-//! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](crate::raw::Leaf) |
-//! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `within` `let_with` | [`continuation`]: one sender, then another |
+//! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | [`Transformed`](transform::Transformed): a function of [`Outcome`](convoke_core::Outcome) |
+//! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `finally` `within` `let_with` | [`Sequenced`](continuation::Sequenced): one sender, and the decision what follows |
+//! | `repeat_until` `repeat_n` `retry_sender` | [`InRounds`](rounds::InRounds): a maker and judge of rounds |
+//! | `continues_on` `on` `affine_on` | [`Hopped`](hop::Hopped): a destination |
+//! | `with_env` `write_env` `unstoppable` `let_with_stop_source` `deadline_at` `deadline_after` | [`InScope`](scoped::InScope): work, and changes of its environment |
 //! | `when_all` `when_any` `stop_when` | [`gather`]: several children at once |
-//! | `repeat_until` `repeat_n` `retry` | [`rounds`]: the same work again |
-//! | `continues_on` `on` `affine_on` | [`hop`]: the outcome is stored while the operation is queued |
-//! | `with_env` `write_env` `unstoppable` `let_with_stop_source` | [`scoped`]: work in an environment stored in the operation |
-//! | `schedule` `from_callback` `never` `finally` `split` `bulk` `boxed` `either` | operations of their own |
+//! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](crate::raw::Leaf) |
+//! | `schedule` `from_callback` `never` `split` `bulk` `boxed` `either` | operations of their own |
+//!
+//! Sequenced, rounds, hops and scopes are [`raw::Serial`](crate::raw::Serial) operations: one user at a time.
 
 pub mod affine_on;
 pub mod boxed;

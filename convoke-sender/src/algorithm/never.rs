@@ -4,14 +4,11 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::marker::PhantomPinned;
 use core::pin::Pin;
-use core::ptr::NonNull;
 
-use crate::operation::Handshake;
+use crate::operation::{Completion, Listening, Pending, Starting, Until};
 use crate::{Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::{OnStop, RawCallback};
+use convoke_core::raw::OnStop;
 use convoke_core::stop::StopReason;
 use convoke_core::{Never, Outcome};
 
@@ -42,86 +39,47 @@ impl<V> fmt::Debug for NeverSender<V> {
     }
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last, when
-// `start` has registered and the callback has run. Rule 3: `COMPLETES` is the default, `Anywhere`.
+// SAFETY: rules 1 and 2 of `Sender`: `Pending` completes the receiver last, when `start` has registered the
+// callback and that has run. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<V> Sender for NeverSender<V> {
     type Value = V;
     type Error = Never;
-    type Operation<R: Receiver<V, Never>> = NeverOperation<V, R>;
+    type Operation<R: Receiver<V, Never>> = Pending<UntilStopped<V, R>>;
 
-    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> NeverOperation<V, R> {
-        NeverOperation {
-            receiver: Some(receiver),
-            callback: None,
-            rendezvous: Handshake::new(),
-            _value: PhantomData,
-            _pinned: PhantomPinned,
-        }
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Self::Operation<R> {
+        Pending::new(UntilStopped(PhantomData), receiver)
     }
 }
 
-/// The operation of [`never()`].
-///
-/// 1. `start` writes `callback`, and reads `receiver`, before it arrives at the rendezvous.
-/// 2. The second to arrive, `start` or the callback, is the only user, and completes the receiver.
+/// The wait of [`never()`]: for a stop request.
 #[derive(Debug)]
-pub struct NeverOperation<V, R> {
-    receiver: Option<R>,
-    callback: Option<RawCallback<Stop<V, R>>>,
-    /// The stop request may come, on another thread, while `start` still registers the callback.
-    rendezvous: Handshake,
-    _value: PhantomData<fn() -> V>,
-    _pinned: PhantomPinned,
-}
+pub struct UntilStopped<V, R>(PhantomData<fn(R) -> V>);
 
-/// The stop callback: a pointer to the operation.
+/// The stop callback: it ends the wait.
 #[derive(Debug)]
-struct Stop<V, R>(NonNull<NeverOperation<V, R>>);
+pub struct Stop(Completion<()>);
 
-// SAFETY: the operation is `Send`, and the callback uses it only by rule 2.
-unsafe impl<V, R: Send> Send for Stop<V, R> {}
-
-impl<V, R: Receiver<V, Never>> OnStop for Stop<V, R> {
+impl OnStop for Stop {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is alive until its receiver is completed, for which both must have arrived.
-        unsafe { NeverOperation::arrive(self.0) };
+        self.0.stopped();
     }
 }
 
-impl<V, R: Receiver<V, Never>> Operation for NeverOperation<V, R> {
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 1. The operation is pinned until the receiver is completed, and the environment
-        // outlives it. Nothing is touched after `arrive`.
-        unsafe {
-            let callback = (*this.as_ptr()).callback.insert(RawCallback::new(Stop(this)));
-            if let Some(receiver) = &this.as_ref().receiver {
-                callback.register(receiver.env().stop());
-            }
-            Self::arrive(this);
-        }
-    }
-}
+impl<V, R: Receiver<V, Never>> Until for UntilStopped<V, R> {
+    type Given = ();
+    type GivenError = Never;
+    type Value = V;
+    type Error = Never;
+    type Receiver = R;
+    type Listening = Listening<Stop>;
 
-impl<V, R: Receiver<V, Never>> NeverOperation<V, R> {
-    /// Arrives at the rendezvous; the second to arrive completes the receiver.
-    ///
-    /// # Safety
-    /// Called once by `start`, after registering, and once by the callback. Neither touches anything afterwards.
-    unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived. Rule 2 for the second. A callback may be
-        // dropped from inside itself, or after it has run.
-        unsafe {
-            if this.as_ref().rendezvous.arrive() {
-                let this = &mut *this.as_ptr();
-                this.callback = None;
-                if let Some(receiver) = this.receiver.take() {
-                    receiver.complete(Outcome::Stopped);
-                }
-            }
-        }
+    fn begin(self: Pin<&Self>, start: &Starting<'_, Self>, completion: Completion<()>) {
+        start.listen(Stop(completion));
+    }
+
+    fn finish(&mut self, _: Outcome<()>) -> Outcome<V, Never> {
+        Outcome::Stopped
     }
 }
 

@@ -1,11 +1,9 @@
 //! `on(&executor)`: runs work on an executor and returns to the current one.
 
-#![allow(unsafe_code)]
-
-use super::hop::{Destination, HopOperation, Way};
-use super::starts_on::{StartsOn, starts_on};
-use crate::{Completes, Receiver, Sender};
-use convoke_core::{Env, Executor, ExecutorRef};
+use super::hop::{Destination, Hopped, Way};
+use super::starts_on::StartsOn;
+use crate::Completes;
+use convoke_core::{Env, ExecutorRef};
 
 /// Runs the work on an executor and returns, with the outcome, to the executor of the environment it was
 /// started in.
@@ -24,49 +22,23 @@ use convoke_core::{Env, Executor, ExecutorRef};
 /// let sender = just_from(|| 6 * 7).on(&InlineExecutor);
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct On<X, S> {
-    there: StartsOn<X, S>,
-}
-
-impl<X: Executor, S: Sender> On<X, S> {
-    pub(crate) fn new(executor: &X, sender: S) -> Self {
-        Self { there: starts_on(executor, sender) }
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3: the
-// hop goes to the executor of the environment.
-#[diagnostic::do_not_recommend]
-unsafe impl<X, S> Sender for On<X, S>
-where
-    X: Executor,
-    S: Sender,
-    S::Value: Send,
-    S::Error: Send,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = Completes::Here;
-    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<StartsOn<X, S>, Back, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        HopOperation::new(self.there, Back, receiver)
-    }
-}
+pub type On<X, S> = Hopped<StartsOn<X, S>, Back>;
 
 /// The destination of `on`: the executor of the surrounding environment.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Back;
 
 impl Destination for Back {
     type Executor = ExecutorRef;
+    const BACK: bool = true;
 
     #[inline]
-    fn way(self, env: &Env) -> Way<ExecutorRef> {
+    fn way(self, env: &Env, _: Completes) -> Way<ExecutorRef> {
         Way::Dispatch(env.executor().clone())
+    }
+
+    fn executor(&self, env: &Env) -> ExecutorRef {
+        env.executor().clone()
     }
 }
 

@@ -1,9 +1,7 @@
 //! `repeat_n(n, make)`: runs `n` rounds, one after the other.
 
-#![allow(unsafe_code)]
-
 use super::rounds::{InRounds, Rounds};
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Makes a sender and runs it, `count` times. `make` gets the index of the round, from 0.
@@ -29,43 +27,26 @@ use convoke_core::Outcome;
 pub fn repeat_n<F, S>(count: usize, make: F) -> RepeatN<F>
 where
     F: FnMut(usize) -> S + Send,
-    S: Sender<Value = ()>,
+    S: Sender<Value = (), Error: Send>,
 {
-    RepeatN { make, done: 0, count }
+    InRounds::new(CountedRounds { make, done: 0, count })
 }
 
 /// The sender of [`repeat_n()`].
+pub type RepeatN<F> = InRounds<CountedRounds<F>>;
+
+/// The rounds of `repeat_n`: a maker, and how many rounds are done.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct RepeatN<F> {
+pub struct CountedRounds<F> {
     make: F,
     done: usize,
     count: usize,
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
-// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
-#[diagnostic::do_not_recommend]
-unsafe impl<F, S> Sender for RepeatN<F>
+impl<F, S> Rounds for CountedRounds<F>
 where
     F: FnMut(usize) -> S + Send,
     S: Sender<Value = (), Error: Send>,
-{
-    type Value = ();
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<(), S::Error>> = InRounds<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<(), S::Error>>(self, receiver: R) -> InRounds<Self, R> {
-        InRounds::new(self, receiver)
-    }
-}
-
-impl<F, S> Rounds for RepeatN<F>
-where
-    F: FnMut(usize) -> S + Send,
-    S: Sender<Value = ()>,
 {
     type Round = S;
     type Value = ();

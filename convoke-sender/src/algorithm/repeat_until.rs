@@ -1,11 +1,9 @@
 //! `repeat_until(make)`: runs round after round, until one of them breaks.
 
-#![allow(unsafe_code)]
-
 use core::ops::ControlFlow;
 
 use super::rounds::{InRounds, Rounds};
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Makes a sender and runs it, again and again, until one of them completes with `ControlFlow::Break`.
@@ -34,42 +32,26 @@ use convoke_core::Outcome;
 pub fn repeat_until<F, S, T>(make: F) -> RepeatUntil<F>
 where
     F: FnMut() -> S + Send,
-    S: Sender<Value = ControlFlow<T>>,
+    S: Sender<Value = ControlFlow<T>, Error: Send>,
+    T: Send,
 {
-    RepeatUntil { make }
+    InRounds::new(UntilBreak { make })
 }
 
 /// The sender of [`repeat_until()`].
+pub type RepeatUntil<F> = InRounds<UntilBreak<F>>;
+
+/// The rounds of `repeat_until`: a maker.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct RepeatUntil<F> {
+pub struct UntilBreak<F> {
     make: F,
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
-// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
-#[diagnostic::do_not_recommend]
-unsafe impl<F, S, T> Sender for RepeatUntil<F>
+impl<F, S, T> Rounds for UntilBreak<F>
 where
     F: FnMut() -> S + Send,
     S: Sender<Value = ControlFlow<T>, Error: Send>,
     T: Send,
-{
-    type Value = T;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<T, S::Error>> = InRounds<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<T, S::Error>>(self, receiver: R) -> InRounds<Self, R> {
-        InRounds::new(self, receiver)
-    }
-}
-
-impl<F, S, T> Rounds for RepeatUntil<F>
-where
-    F: FnMut() -> S + Send,
-    S: Sender<Value = ControlFlow<T>>,
 {
     type Round = S;
     type Value = T;

@@ -1,9 +1,7 @@
 //! `retry_sender(make, again)`: makes another attempt after an error.
 
-#![allow(unsafe_code)]
-
 use super::rounds::{InRounds, Rounds};
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::Outcome;
 
 /// Makes a sender and runs it; if it fails, `again` decides whether to make another attempt.
@@ -30,45 +28,27 @@ use convoke_core::Outcome;
 pub fn retry_sender<F, S, A>(make: F, again: A) -> Retry<F, A>
 where
     F: FnMut(u32) -> S + Send,
-    S: Sender,
+    S: Sender<Value: Send, Error: Send>,
     A: FnMut(u32, &S::Error) -> bool + Send,
 {
-    Retry { make, again, attempt: 0 }
+    InRounds::new(Attempts { make, again, attempt: 0 })
 }
 
 /// The sender of [`retry_sender()`].
+pub type Retry<F, A> = InRounds<Attempts<F, A>>;
+
+/// The rounds of `retry_sender`: the attempts.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Retry<F, A> {
+pub struct Attempts<F, A> {
     make: F,
     again: A,
     attempt: u32,
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
-// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
-#[diagnostic::do_not_recommend]
-unsafe impl<F, S, A> Sender for Retry<F, A>
+impl<F, S, A> Rounds for Attempts<F, A>
 where
     F: FnMut(u32) -> S + Send,
     S: Sender<Value: Send, Error: Send>,
-    A: FnMut(u32, &S::Error) -> bool + Send,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = InRounds<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> InRounds<Self, R> {
-        InRounds::new(self, receiver)
-    }
-}
-
-impl<F, S, A> Rounds for Retry<F, A>
-where
-    F: FnMut(u32) -> S + Send,
-    S: Sender,
     A: FnMut(u32, &S::Error) -> bool + Send,
 {
     type Round = S;

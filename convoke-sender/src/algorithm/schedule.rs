@@ -2,15 +2,15 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use crate::operation::{Posted, Resume};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Call, Header, Runnable, WorkKind, post_contained};
+use convoke_core::raw::{Call, Operation, post_contained};
 use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 
 /// The sender interface of executors. Every executor has it.
@@ -74,9 +74,8 @@ unsafe impl<X: Executor> Sender for Schedule<X> {
     #[inline]
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> ScheduleOperation<X, R> {
         ScheduleOperation {
-            header: Header::new(const { &WorkKind::new(ScheduleOperation::<X, R>::call) }),
-            executor: UnsafeCell::new(Some(self.executor)),
-            receiver: UnsafeCell::new(Some(receiver)),
+            posted: Posted::holding(Arrived(receiver)),
+            executor: Cell::new(Some(self.executor)),
             _pinned: PhantomPinned,
         }
     }
@@ -91,51 +90,39 @@ unsafe impl<X: Executor> Sender for Schedule<X> {
     }
 }
 
-/// The operation of [`schedule()`]: it contains the header that the executor queues.
+/// The operation of [`schedule()`]: it contains the unit of work that the executor queues.
 ///
 /// 1. `start` is the only user until it posts, then the holder of the runnable is.
-#[repr(C)]
 pub struct ScheduleOperation<X, R> {
-    // First, so that a pointer to it is a pointer to the operation.
-    header: Header,
-    executor: UnsafeCell<Option<X>>,
-    receiver: UnsafeCell<Option<R>>,
+    posted: Posted<Arrived<R>>,
+    executor: Cell<Option<X>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: rule 1: one thread at a time uses the cells, and their contents are `Send`.
-unsafe impl<X: Send, R: Send> Sync for ScheduleOperation<X, R> {}
+/// The receiver, while it waits in the queue of the executor.
+#[derive(Debug)]
+struct Arrived<R>(R);
 
-impl<X: Executor, R: Receiver<(), Never>> ScheduleOperation<X, R> {
-    /// Completes the receiver.
-    ///
-    /// # Safety
-    /// Called once, with the header of a live operation, by its runnable.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
-        // receiver is completed. Rule 1: the runnable is the only user.
-        let receiver = unsafe { (*(*header.cast::<Self>().as_ptr()).receiver.get()).take() };
-        if let Some(receiver) = receiver {
-            let stopped = call == Call::Stop || receiver.env().stop().stop_requested();
-            receiver.complete(if stopped { Outcome::Stopped } else { Outcome::Value(()) });
-        }
+impl<R: Receiver<(), Never>> Resume for Arrived<R> {
+    #[inline]
+    fn resume(self, call: Call) {
+        let stopped = call == Call::Stop || self.0.env().stop().stop_requested();
+        self.0.complete(if stopped { Outcome::Stopped } else { Outcome::Value(()) });
     }
 }
 
 impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing structurally pinned is moved.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
+        let this = self.as_ref().get_ref();
+        let posted = NonNull::from(&this.posted);
         // The executor may run the operation, and so free it, while `post_contained` still runs: the handle
         // is moved out first.
-        // SAFETY: rule 1. The operation is pinned until the receiver is completed, which the only runnable
-        // does.
-        unsafe {
-            if let Some(executor) = (*this.as_ref().executor.get()).take() {
-                post_contained(executor, Runnable::new(this.cast()));
-            }
-        }
+        let Some(executor) = this.executor.take() else { return };
+        // SAFETY: rule 1: `start` is called once, and makes the only runnable. The operation is pinned until
+        // its receiver is completed, which the runnable does.
+        let runnable = unsafe { Posted::queue(posted) };
+        post_contained(executor, runnable);
     }
 }
 

@@ -1,166 +1,129 @@
-//! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in
-//! its own environment, made at the start from the surrounding one.
+//! The sender behind `with_env`, `write_env`, `unstoppable`, `let_with_stop_source` and deadlines: work that
+//! runs in its own environment, made at the start from the surrounding one. An adaptor implements [`Scoped`],
+//! without `unsafe`; this file does the rest.
 
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-use core::ptr::NonNull;
+use core::marker::PhantomData;
 
-use super::trampoline::Enclosing;
-use crate::{Receiver, Sender};
+use crate::operation::{Absent, Serial, SerialTurn, Steps};
+use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
-use convoke_core::raw::Operation;
 use convoke_core::raw::ScopedEnv;
-use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Env, Outcome, Panic};
+use convoke_core::{Env, ExecutorRef, Outcome, Panic};
 
 /// Work, and the changes of the environment that it runs in.
 pub trait Scoped: Send {
     /// The work that runs in the changed environment.
     type Work: Sender;
+    /// True if the changes may set another executor: then less is known about where the work completes.
+    const OTHER_EXECUTOR: bool = false;
 
     /// Returns the work and the changes. Called at the start, with the surrounding environment; a panic is
     /// caught and is the outcome.
     fn enter(self, around: &Env) -> (Self::Work, Changes);
+
+    /// Returns the executor that a value will be completed on if the work starts in `around`, if more is
+    /// known about that than the types tell.
+    fn completes_on(&self, around: &Env) -> Option<ExecutorRef> {
+        let _ = around;
+        None
+    }
+}
+
+/// A sender that runs work in its own environment. The outcome passes through unchanged.
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct InScope<C> {
+    scoped: C,
+}
+
+impl<C> InScope<C> {
+    /// Creates a sender that enters `scoped` when it starts.
+    #[inline]
+    pub fn new(scoped: C) -> Self {
+        Self { scoped }
+    }
 }
 
 type ValueOf<C> = <<C as Scoped>::Work as Sender>::Value;
 type ErrorOf<C> = <<C as Scoped>::Work as Sender>::Error;
 
-/// The operation that runs work in its own environment. The outcome passes through unchanged.
-///
-/// 1. `start` is the only user until the work starts. Then the parts are read-only, until the completion of
-///    the work, the only user by then, takes the receiver.
-pub struct ScopedOperation<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
-    // Before the environment: the work is dropped while its environment still exists.
-    work: Slot<<C::Work as Sender>::Operation<ScopedReceiver<C, R>>>,
-    parts: UnsafeCell<Parts<C, R>>,
-    _pinned: PhantomPinned,
+// SAFETY: rules 1 and 2 of `Sender`: `Serial` completes the receiver last, after the work. Rule 3:
+// `COMPLETES` is that of the work, unless that runs with another executor.
+#[diagnostic::do_not_recommend]
+unsafe impl<C: Scoped> Sender for InScope<C> {
+    type Value = ValueOf<C>;
+    type Error = ErrorOf<C>;
+    const COMPLETES: Completes = match C::OTHER_EXECUTOR {
+        true => <C::Work as Sender>::COMPLETES.with_other_executor(),
+        false => <C::Work as Sender>::COMPLETES,
+    };
+    type Operation<R: Receiver<ValueOf<C>, ErrorOf<C>>> = Serial<ScopedSteps<C, R>>;
+
+    #[inline]
+    fn connect<R: Receiver<ValueOf<C>, ErrorOf<C>>>(self, receiver: R) -> Self::Operation<R> {
+        let steps = ScopedSteps { env: None, scoped: Some(self.scoped), _receiver: PhantomData };
+        Serial::new(steps, (), receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        match Self::COMPLETES <= Completes::Here {
+            true => Some(env.executor().clone()),
+            false => self.scoped.completes_on(env),
+        }
+    }
 }
 
-/// Rule 1 of `ScopedOperation`.
-struct Parts<C, R> {
-    /// Before the receiver, because it borrows from the receiver's environment.
+/// The steps of [`InScope`].
+pub struct ScopedSteps<C, R> {
     env: Option<ScopedEnv>,
     scoped: Option<C>,
-    receiver: Option<R>,
+    _receiver: PhantomData<R>,
 }
 
-impl<C, R> ScopedOperation<C, R>
+impl<C, R> Steps for ScopedSteps<C, R>
 where
     C: Scoped,
     R: Receiver<ValueOf<C>, ErrorOf<C>>,
 {
-    /// Creates the operation.
-    #[inline]
-    pub fn new(scoped: C, receiver: R) -> Self {
-        let parts = Parts { env: None, scoped: Some(scoped), receiver: Some(receiver) };
-        Self { work: Slot::new(), parts: UnsafeCell::new(parts), _pinned: PhantomPinned }
-    }
-}
+    type Work = C::Work;
+    type Value = ValueOf<C>;
+    type Error = ErrorOf<C>;
+    type Receiver = R;
+    type Next = Absent<ValueOf<C>, ErrorOf<C>>;
+    type Shared = ();
 
-impl<C, R> Operation for ScopedOperation<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
     #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the work
-        // has started. The operation is pinned, so the receiver may point to it, and the scoped environment
-        // may borrow from that of our own receiver, which is not moved until the work has completed.
-        unsafe {
-            let Parts { env, scoped, receiver } = &mut *this.as_ref().parts.get();
-            let (Some(scoped), Some(around)) = (scoped.take(), receiver.as_ref().map(Receiver::env)) else {
-                return;
-            };
-            match Panic::catch(|| scoped.enter(around)) {
-                Ok((work, changes)) => {
-                    *env = Some(ScopedEnv::new(around, changes));
-                    let slot = NonNull::from(&this.as_ref().work);
-                    Slot::run(slot, || work.connect(ScopedReceiver { operation: this }));
-                }
-                Err(panic) => {
-                    if let Some(receiver) = receiver.take() {
-                        receiver.complete(Outcome::Panicked(panic));
-                    }
-                }
+    fn start(mut turn: SerialTurn<Self>) {
+        let Some(scoped) = turn.parts().scoped.take() else { return };
+        let around = turn.receiver().env();
+        match Panic::catch(|| scoped.enter(around)) {
+            Ok((work, changes)) => {
+                // SAFETY: rules 2 and 3 of `Serial`: the receiver, which the environment around belongs to,
+                // is not moved while the work, the only user of the scoped environment, runs.
+                let env = unsafe { ScopedEnv::new(around, changes) };
+                turn.parts().env = Some(env);
+                turn.run(work);
             }
-        }
-    }
-}
-
-/// The receiver of the work: passes the outcome on, and answers with the changed environment.
-pub struct ScopedReceiver<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
-    operation: NonNull<ScopedOperation<C, R>>,
-}
-
-// SAFETY: the operation is `Send`, and rule 1 makes the completion of the work its only user.
-unsafe impl<C, R> Send for ScopedReceiver<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
-}
-
-#[diagnostic::do_not_recommend]
-impl<C, R> Receiver<ValueOf<C>, ErrorOf<C>> for ScopedReceiver<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<ValueOf<C>, ErrorOf<C>>) {
-        // SAFETY: rule 1: the work has completed, so this call is the only user. The operation lives until
-        // its receiver is completed. The environment that borrows from the receiver's is not used any more.
-        let receiver = unsafe { (*self.operation.as_ref().parts.get()).receiver.take() };
-        if let Some(receiver) = receiver {
-            receiver.complete(outcome);
+            Err(panic) => turn.complete(Outcome::Panicked(panic)),
         }
     }
 
     #[inline]
-    fn env(&self) -> &Env {
-        // SAFETY: rule 1: the work runs, so the operation is alive and its environment is read-only.
-        let env = unsafe { &(*self.operation.as_ref().parts.get_const()).env };
-        env.as_deref().expect("`start` makes the environment before it starts the work")
+    fn ended(turn: SerialTurn<Self>, outcome: OutcomeOf<C::Work>) {
+        turn.complete(outcome);
     }
 
     #[inline]
-    fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
-        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
+    fn env<'a>(&'a self, _: &'a R) -> &'a Env {
+        self.env.as_deref().expect("`start` makes the environment before it starts the work")
     }
 }
 
-impl<C, R> fmt::Debug for ScopedOperation<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
+impl<C, R> fmt::Debug for ScopedSteps<C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopedOperation").field("work", &self.work).finish_non_exhaustive()
-    }
-}
-
-impl<C, R> fmt::Debug for ScopedReceiver<C, R>
-where
-    C: Scoped,
-    R: Receiver<ValueOf<C>, ErrorOf<C>>,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopedReceiver").finish_non_exhaustive()
+        f.debug_struct("ScopedSteps").finish_non_exhaustive()
     }
 }

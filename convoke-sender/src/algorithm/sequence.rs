@@ -1,12 +1,10 @@
 //! `sequence((a, b, …))`: runs senders one after the other.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 
-use super::continuation::{Continuation, Sequential, Step};
-use crate::{Completes, Receiver, Sender};
-use convoke_core::{Env, ExecutorRef, Outcome};
+use super::continuation::{Continuation, Sequenced, Step};
+use crate::Sender;
+use convoke_core::Outcome;
 
 /// Runs senders one after the other. Takes a tuple of up to twelve senders with the same error type.
 ///
@@ -26,38 +24,40 @@ use convoke_core::{Env, ExecutorRef, Outcome};
 /// let world = just_from(|| println!("world"));
 /// assert_eq!(sync_wait(sequence((hello, world, just(11)))), Outcome::Value(11));
 /// ```
-pub fn sequence<T>(senders: T) -> Sequence<T>
-where
-    Sequence<T>: Sender,
-{
-    Sequence { senders }
+pub fn sequence<T: InOrder>(senders: T) -> Sequence<T> {
+    senders.in_order()
 }
 
 /// The sender of [`sequence()`].
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Sequence<T> {
-    senders: T,
+pub type Sequence<T> = <T as InOrder>::Sender;
+
+/// A tuple of senders that can run one after the other.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of senders that can run one after the other",
+    note = "`sequence` takes a tuple of up to twelve senders with the same error type",
+    note = "all but the last complete with `()`: discard a value with `.then(drop)`, or use it with `let_value`"
+)]
+pub trait InOrder: Send {
+    /// The sender that runs them.
+    type Sender: Sender;
+
+    /// Makes that sender.
+    fn in_order(self) -> Self::Sender;
 }
 
 /// The continuation of `sequence`: with the remaining senders.
+#[derive(Clone)]
 pub struct Rest<T>(T);
 
 impl<E, T> Continuation<(), E> for Rest<T>
 where
-    T: Send,
-    Sequence<T>: Sender<Error = E>,
+    T: InOrder<Sender: Sender<Error = E>>,
 {
-    type Next = Sequence<T>;
+    type Next = T::Sender;
 
     #[inline]
-    fn step(self, outcome: Outcome<(), E>) -> Step<Sequence<T>> {
-        match outcome {
-            Outcome::Value(()) => Step::Next(Sequence { senders: self.0 }),
-            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+    fn step(self, outcome: Outcome<(), E>) -> Step<T::Sender> {
+        Step::from_value(outcome, |()| self.0.in_order())
     }
 }
 
@@ -67,45 +67,32 @@ impl<T> fmt::Debug for Rest<T> {
     }
 }
 
-// SAFETY: rules 1 to 3 of `Sender`: the operation is that of the only sender.
 #[diagnostic::do_not_recommend]
-unsafe impl<S: Sender> Sender for Sequence<(S,)> {
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<R>;
+impl<S: Sender> InOrder for (S,) {
+    type Sender = S;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> S::Operation<R> {
-        self.senders.0.connect(receiver)
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.senders.0.completes_on(env)
+    fn in_order(self) -> S {
+        self.0
     }
 }
 
 macro_rules! tuples {
     ($(($first:ident $($rest:ident)+))+) => { $(
-        // SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its
-        // second child. Rule 3: `COMPLETES` combines those of both children.
         #[diagnostic::do_not_recommend]
-        unsafe impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
+        impl<E, $first, $($rest),+> InOrder for ($first, $($rest),+,)
         where
             $first: Sender<Value = (), Error = E>,
+            ($($rest,)+): InOrder<Sender: Sender<Error = E>>,
             $($rest: Send,)+
-            Sequence<($($rest,)+)>: Sender<Error = E>,
         {
-            type Value = <Sequence<($($rest,)+)> as Sender>::Value;
-            type Error = E;
-            const COMPLETES: Completes = $first::COMPLETES.and(<Sequence<($($rest,)+)> as Sender>::COMPLETES);
-            type Operation<R: Receiver<Self::Value, E>> = Sequential<$first, Rest<($($rest,)+)>, R>;
+            type Sender = Sequenced<$first, Rest<($($rest,)+)>>;
 
             #[inline]
-            fn connect<R: Receiver<Self::Value, E>>(self, receiver: R) -> Self::Operation<R> {
+            fn in_order(self) -> Self::Sender {
                 #[expect(non_snake_case, reason = "one name for a sender's type and for the sender")]
-                let ($first, $($rest),+,) = self.senders;
-                Sequential::new($first, Rest(($($rest,)+)), receiver)
+                let ($first, $($rest),+,) = self;
+                Sequenced::new($first, Rest(($($rest,)+)))
             }
         }
     )+ };

@@ -3,19 +3,16 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
+use core::marker::PhantomData;
 use core::pin::Pin;
-use core::ptr::NonNull;
 
-use super::split_list::Waiter;
+use super::split_list::{Node, Waiter};
 pub use super::split_state::Shareable;
 use super::split_state::{Leaving, Shared};
-use crate::operation::Handshake;
+use crate::operation::{Completion, Listening, Pending, Starting, Until};
 use crate::{OutcomeOf, Receiver, Sender};
-use convoke_core::raw::Operation;
+use convoke_core::raw::OnStop;
 use convoke_core::raw::sync::Arc;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{OnStop, RawCallback};
 use convoke_core::{Outcome, StopReason};
 
 /// Work that runs once and whose result goes to every clone of this sender, its consumers.
@@ -57,139 +54,83 @@ impl<S: Shareable> Clone for Split<S> {
     }
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last. Its
-// waiter is out of the list and its callback is removed by then. Rule 3: `COMPLETES` is the default,
-// `Anywhere`.
+// SAFETY: rules 1 and 2 of `Sender`: `Pending` completes the receiver last. The consumer is out of the list
+// and its callback is removed by then. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Shareable> Sender for Split<S> {
     type Value = S::Value;
     type Error = S::Error;
-    type Operation<R: Receiver<S::Value, S::Error>> = SplitOperation<S, R>;
+    type Operation<R: Receiver<S::Value, S::Error>> = Pending<Consumer<S, R>>;
 
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> SplitOperation<S, R> {
-        SplitOperation {
-            waiter: Waiter::new(SplitOperation::<S, R>::end),
-            parts: UnsafeCell::new(Some((self.shared, receiver))),
-            outcome: UnsafeCell::new(None),
-            callback: UnsafeCell::new(None),
-            rendezvous: Handshake::new(),
-            _pinned: PhantomPinned,
-        }
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        let consumer = Consumer { waiter: Waiter::new(), shared: Some(self.shared), _receiver: PhantomData };
+        Pending::new(consumer, receiver)
     }
 }
 
-/// The operation of one consumer.
-///
-/// 1. The thread that removes the consumer's waiter from the shared list ends the wait: the completion of the
-///    work, or the consumer's own stop request. Only this thread writes `outcome`, and then arrives at the
-///    rendezvous.
-/// 2. `start` arrives there too, as its last step. The second to arrive is the only user of everything.
-/// 3. Before that, only `start` uses `parts` and `callback`.
-#[repr(C)]
-pub struct SplitOperation<S: Shareable, R> {
-    // First, so that a pointer to it is a pointer to the operation.
+/// The wait of one consumer. The thread that removes its waiter from the shared list gets its completion, and
+/// ends the wait: the completion of the work, or the consumer's own stop request.
+pub struct Consumer<S: Shareable, R> {
     waiter: Waiter<S>,
-    parts: UnsafeCell<Option<(Arc<Shared<S>>, R)>>,
-    outcome: UnsafeCell<Option<OutcomeOf<S>>>,
-    callback: UnsafeCell<Option<RawCallback<Leave<S>>>>,
-    rendezvous: Handshake,
-    _pinned: PhantomPinned,
+    /// Taken when the wait has ended.
+    shared: Option<Arc<Shared<S>>>,
+    _receiver: PhantomData<fn(R)>,
 }
 
-// SAFETY: rules 1 to 3 give each part to one thread at a time, and all of them are `Send`, by the bounds of
-// `Split`.
-unsafe impl<S: Shareable, R: Send> Send for SplitOperation<S, R> {}
-// SAFETY: rules 1 to 3 give each part to one thread at a time; the waiter's links are guarded by the lock of
-// the list.
-unsafe impl<S: Shareable, R: Send> Sync for SplitOperation<S, R> {}
+impl<S: Shareable, R> Consumer<S, R> {
+    fn waiter(self: Pin<&Self>) -> Node<S> {
+        // SAFETY: the waiter is pinned with the consumer, and not moved from it. The list uses the address
+        // while it has the completion of this operation, and the stop callback, which is removed before the
+        // operation ends, uses it while it runs.
+        unsafe { self.map_unchecked(|consumer| &consumer.waiter).node() }
+    }
+}
 
-impl<S, R> Operation for SplitOperation<S, R>
+impl<S, R> Until for Consumer<S, R>
 where
     S: Shareable,
     R: Receiver<S::Value, S::Error>,
 {
-    unsafe fn start(self: Pin<&mut Self>) {
-        let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 3: the parts are ours until `arrive`, which is last. The operation is pinned, so the
-        // list may point to it. The environment of the receiver outlives the callback, which the second to
-        // arrive removes.
-        unsafe {
-            let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
-            let env = receiver.env();
-            let waiter = this.cast::<Waiter<S>>();
-            if env.stop().stop_requested() && !shared.is_done() {
-                Self::end(waiter, Outcome::Stopped);
-            } else if shared.wait(waiter) {
-                let callback = (*this.as_ref().callback.get())
-                    .insert(RawCallback::new(Leave { shared: shared.clone(), waiter }));
-                callback.register(env.stop());
+    type Given = S::Value;
+    type GivenError = S::Error;
+    type Value = S::Value;
+    type Error = S::Error;
+    type Receiver = R;
+    type Listening = Listening<Leave<S>>;
+
+    fn begin(self: Pin<&Self>, start: &Starting<'_, Self>, completion: Completion<S::Value, S::Error>) {
+        let (waiter, env) = (self.waiter(), start.env());
+        let Some(shared) = &self.get_ref().shared else { return };
+        if env.stop().stop_requested() && !shared.is_done() {
+            return completion.stopped();
+        }
+        match shared.wait(waiter, completion) {
+            Ok(()) => {
+                start.listen(Leave { shared: shared.clone(), waiter });
                 Shared::begin_once(shared, env);
-            } else {
-                Self::end(waiter, shared.outcome());
             }
-            Self::arrive(this);
-        }
-    }
-}
-
-impl<S, R> SplitOperation<S, R>
-where
-    S: Shareable,
-    R: Receiver<S::Value, S::Error>,
-{
-    /// Stores the outcome and arrives.
-    ///
-    /// # Safety
-    /// Called once, with the waiter of a live operation, by the thread that ends the wait (rule 1).
-    unsafe fn end(waiter: NonNull<Waiter<S>>, outcome: OutcomeOf<S>) {
-        let this = waiter.cast::<Self>();
-        // SAFETY: the waiter is the first field of the operation (`repr(C)`), and the pointer was made from
-        // the whole operation. Rule 1: the outcome is ours to write.
-        unsafe {
-            *this.as_ref().outcome.get() = Some(outcome);
-            Self::arrive(this);
+            Err(completion) => completion.complete(shared.outcome()),
         }
     }
 
-    /// Arrives at the rendezvous; the second to arrive completes the receiver.
-    ///
-    /// # Safety
-    /// Called once by `start` and once by `end`. Neither touches anything afterwards.
-    unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived; rule 2: the second is the only user.
-        unsafe {
-            let this = this.as_ref();
-            if this.rendezvous.arrive() {
-                *this.callback.get() = None;
-                if let (Some((shared, receiver)), Some(outcome)) =
-                    ((*this.parts.get()).take(), (*this.outcome.get()).take())
-                {
-                    drop(shared);
-                    receiver.complete(outcome);
-                }
-            }
-        }
+    fn finish(&mut self, outcome: OutcomeOf<S>) -> OutcomeOf<S> {
+        self.shared = None;
+        outcome
     }
 }
 
 /// The stop callback of a consumer: it leaves, unless the work has ended its wait already, or it is the last
 /// one.
-struct Leave<S: Shareable> {
+pub struct Leave<S: Shareable> {
     shared: Arc<Shared<S>>,
-    waiter: NonNull<Waiter<S>>,
+    waiter: Node<S>,
 }
-
-// SAFETY: the shared state is `Sync`, and the waiter is touched under its lock.
-unsafe impl<S: Shareable> Send for Leave<S> {}
 
 impl<S: Shareable> OnStop for Leave<S> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is alive: it removes the callback before it ends, and removal waits for this
-        // call. The callback was registered after the waiter was put on the list.
-        match unsafe { self.shared.leave(self.waiter) } {
+        match self.shared.leave(self.waiter) {
             Leaving::Gone => {}
-            // SAFETY: rule 1 of the operation: this call removed the waiter from the list.
-            Leaving::Left => unsafe { Waiter::end(self.waiter, Outcome::Stopped) },
+            Leaving::Left(completion) => completion.complete(Outcome::Stopped),
             Leaving::IsLast => self.shared.abandon(),
         }
     }
@@ -201,9 +142,15 @@ impl<S: Shareable> fmt::Debug for Split<S> {
     }
 }
 
-impl<S: Shareable, R> fmt::Debug for SplitOperation<S, R> {
+impl<S: Shareable, R> fmt::Debug for Consumer<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SplitOperation").finish_non_exhaustive()
+        f.debug_struct("Consumer").finish_non_exhaustive()
+    }
+}
+
+impl<S: Shareable> fmt::Debug for Leave<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leave").finish_non_exhaustive()
     }
 }
 

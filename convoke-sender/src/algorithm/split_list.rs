@@ -1,57 +1,86 @@
 //! The list of consumers that wait for the work of a `split`. It is linked through their operations, so that
 //! one of many can leave without a search.
 //!
-//! 1. A waiter is in at most one list. Only that list touches its links, and the list is guarded by a lock.
-//! 2. A waiter is alive, and not moved, from `push` until it is out of the list again.
+//! 1. A waiter is in at most one list, from `push` until `remove` or `pop`. Only that list touches its links,
+//!    and the list is guarded by a lock.
+//! 2. A waiter in the list is alive and does not move: the list has the completion of the operation that it is
+//!    part of, and an operation lives until its completion has ended.
 
 #![allow(unsafe_code)]
 
+use core::marker::PhantomPinned;
+use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::{OutcomeOf, Sender};
+use crate::Sender;
+use crate::operation::Completion;
 use convoke_core::raw::sync::UnsafeCell;
 
-/// A waiting consumer: the function that ends its wait, and its neighbours in the list.
+/// The completion of a consumer of `S`.
+pub(super) type CompletionOf<S> = Completion<<S as Sender>::Value, <S as Sender>::Error>;
+
+/// The part of a consumer's operation that the list links: its completion, while it waits, and its
+/// neighbours.
 pub(super) struct Waiter<S: Sender> {
-    end: unsafe fn(NonNull<Self>, OutcomeOf<S>),
     links: UnsafeCell<Links<S>>,
+    _pinned: PhantomPinned,
 }
 
 struct Links<S: Sender> {
-    listed: bool,
-    next: Option<NonNull<Waiter<S>>>,
-    previous: Option<NonNull<Waiter<S>>>,
+    /// Set while it is in the list.
+    completion: Option<CompletionOf<S>>,
+    next: Option<Node<S>>,
+    previous: Option<Node<S>>,
 }
 
+impl<S: Sender> Links<S> {
+    const fn none() -> Self {
+        Self { completion: None, next: None, previous: None }
+    }
+}
+
+// SAFETY: rule 1: the links are guarded by the lock of the list; the completions are `Send`, because the
+// values and errors of a `Shareable` are.
+unsafe impl<S: Sender> Send for Waiter<S> {}
+
+/// The address of a waiter that is alive: see [`Waiter::node`].
+pub(super) struct Node<S: Sender>(NonNull<Waiter<S>>);
+
+impl<S: Sender> Clone for Node<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Sender> Copy for Node<S> {}
+
+// SAFETY: the waiter is touched only under the lock of the list (rule 1), and is `Send`.
+unsafe impl<S: Sender> Send for Node<S> {}
+
 impl<S: Sender> Waiter<S> {
-    /// Creates a waiter that is in no list. `end` is called with its address.
-    pub(super) fn new(end: unsafe fn(NonNull<Self>, OutcomeOf<S>)) -> Self {
-        let links = Links { listed: false, next: None, previous: None };
-        Self { end, links: UnsafeCell::new(links) }
+    /// Creates a waiter that is in no list.
+    pub(super) fn new() -> Self {
+        Self { links: UnsafeCell::new(Links::none()), _pinned: PhantomPinned }
     }
 
-    /// Ends the wait.
+    /// Returns the address of the waiter, for the methods of a list.
     ///
     /// # Safety
-    /// Called once, by the thread that removed the waiter from the list. The consumer may be freed by it.
-    pub(super) unsafe fn end(this: NonNull<Self>, outcome: OutcomeOf<S>) {
-        // SAFETY: the consumer is alive until its wait has ended, and the caller is the one that ends it.
-        unsafe { (this.as_ref().end)(this, outcome) };
+    /// The address is used only while the waiter is alive (rule 2), and with one list (rule 1).
+    pub(super) unsafe fn node(self: Pin<&Self>) -> Node<S> {
+        Node(NonNull::from(self.get_ref()))
     }
 }
 
 /// The waiters, in the order in which they arrived.
 pub(super) struct WaiterList<S: Sender> {
-    first: Option<NonNull<Waiter<S>>>,
-    last: Option<NonNull<Waiter<S>>>,
+    first: Option<Node<S>>,
+    last: Option<Node<S>>,
     count: usize,
     /// The number of waiters touched, for a test that it does not grow with the square of their number.
     #[cfg(test)]
     pub(super) steps: usize,
 }
-
-// SAFETY: rule 1: the list is guarded by a lock, and the waiters are parts of operations, which are `Send`.
-unsafe impl<S: Sender> Send for WaiterList<S> {}
 
 impl<S: Sender> WaiterList<S> {
     pub(super) const fn new() -> Self {
@@ -69,66 +98,47 @@ impl<S: Sender> WaiterList<S> {
         self.count
     }
 
-    /// Appends a waiter.
-    ///
-    /// # Safety
-    /// Rule 2, from now on; the waiter is in no list.
-    pub(super) unsafe fn push(&mut self, waiter: NonNull<Waiter<S>>) {
-        // SAFETY: rule 1: `&mut self` holds the lock. Rule 2: the waiter and the last one are alive.
-        unsafe {
-            self.links(waiter).write(Links { listed: true, next: None, previous: self.last });
-            match self.last {
-                Some(last) => (*self.links(last)).next = Some(waiter),
-                None => self.first = Some(waiter),
-            }
+    /// Appends a waiter, which is in no list. `completion` is that of the operation that it is part of (rule
+    /// 2).
+    pub(super) fn push(&mut self, waiter: Node<S>, completion: CompletionOf<S>) {
+        let last = self.last.replace(waiter);
+        *self.links(waiter) = Links { completion: Some(completion), next: None, previous: last };
+        match last {
+            Some(last) => self.links(last).next = Some(waiter),
+            None => self.first = Some(waiter),
         }
-        self.last = Some(waiter);
         self.count += 1;
     }
 
-    /// Removes a waiter. Returns false if it is not in the list.
-    ///
-    /// # Safety
-    /// The waiter is alive, and in this list or in none.
-    pub(super) unsafe fn remove(&mut self, waiter: NonNull<Waiter<S>>) -> bool {
-        // SAFETY: rule 1: `&mut self` holds the lock. Rule 2: the neighbours are alive.
-        unsafe {
-            let empty = Links { listed: false, next: None, previous: None };
-            let Links { listed, next, previous } = self.links(waiter).replace(empty);
-            if !listed {
-                return false;
-            }
-            match previous {
-                Some(previous) => (*self.links(previous)).next = next,
-                None => self.first = next,
-            }
-            match next {
-                Some(next) => (*self.links(next)).previous = previous,
-                None => self.last = previous,
-            }
+    /// Removes a waiter and returns its completion, or `None` if it is not in the list.
+    pub(super) fn remove(&mut self, waiter: Node<S>) -> Option<CompletionOf<S>> {
+        let Links { completion, next, previous } = core::mem::replace(self.links(waiter), Links::none());
+        completion.as_ref()?;
+        match previous {
+            Some(previous) => self.links(previous).next = next,
+            None => self.first = next,
+        }
+        match next {
+            Some(next) => self.links(next).previous = previous,
+            None => self.last = previous,
         }
         self.count -= 1;
-        true
+        completion
     }
 
-    /// Removes and returns the first waiter.
-    pub(super) fn pop(&mut self) -> Option<NonNull<Waiter<S>>> {
-        let first = self.first?;
-        // SAFETY: rule 2: it is in the list, and so alive.
-        unsafe { self.remove(first) };
-        Some(first)
+    /// Removes the first waiter and returns its completion.
+    pub(super) fn pop(&mut self) -> Option<CompletionOf<S>> {
+        self.remove(self.first?)
     }
 
     /// Returns the links of a waiter.
-    ///
-    /// # Safety
-    /// The waiter is alive.
-    unsafe fn links(&mut self, waiter: NonNull<Waiter<S>>) -> *mut Links<S> {
+    fn links(&mut self, waiter: Node<S>) -> &mut Links<S> {
         #[cfg(test)]
         {
             self.steps += 1;
         }
-        // SAFETY: the caller promises that the waiter is alive.
-        unsafe { waiter.as_ref() }.links.get()
+        // SAFETY: `Waiter::node` requires that the address is used only while the waiter is alive. Rule 1:
+        // `&mut self` holds the lock, and is borrowed as long as the result.
+        unsafe { &mut *waiter.0.as_ref().links.get() }
     }
 }

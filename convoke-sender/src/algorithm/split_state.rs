@@ -4,7 +4,7 @@
 
 use core::ptr::NonNull;
 
-use super::split_list::{Waiter, WaiterList};
+use super::split_list::{CompletionOf, Node, WaiterList};
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::Slot;
@@ -66,11 +66,11 @@ unsafe impl<S: Shareable> Send for Shared<S> {}
 unsafe impl<S: Shareable> Sync for Shared<S> {}
 
 /// The next step of a consumer that wants to leave.
-pub(super) enum Leaving {
+pub(super) enum Leaving<S: Shareable> {
     /// Nothing: its wait has ended already, or is about to end.
     Gone,
     /// End its wait: it was removed from the list.
-    Left,
+    Left(CompletionOf<S>),
     /// Ask the work to stop, and wait for it (rule 4).
     IsLast,
 }
@@ -88,26 +88,19 @@ impl<S: Shareable> Shared<S> {
         })
     }
 
-    /// Adds a consumer to the list. Returns false if there is nothing to wait for any more, because the
-    /// result is there.
-    ///
-    /// # Safety
-    /// The waiter is in no list, and is alive and not moved until its wait has ended (rule 2).
-    pub(super) unsafe fn wait(&self, waiter: NonNull<Waiter<S>>) -> bool {
+    /// Adds a consumer to the list. Returns its completion if there is nothing to wait for any more, because
+    /// the result is there.
+    pub(super) fn wait(&self, waiter: Node<S>, completion: CompletionOf<S>) -> Result<(), CompletionOf<S>> {
         let mut waiting = self.waiting();
-        let waits = waiting.phase != Phase::Done;
-        if waits {
-            // SAFETY: the caller promises rule 2, and that the waiter is in no list.
-            unsafe { waiting.waiters.push(waiter) };
+        if waiting.phase == Phase::Done {
+            return Err(completion);
         }
-        waits
+        waiting.waiters.push(waiter, completion);
+        Ok(())
     }
 
     /// Removes a consumer that was stopped from the list, unless it is the last one.
-    ///
-    /// # Safety
-    /// The waiter was passed to `wait` of this state, and is alive.
-    pub(super) unsafe fn leave(&self, waiter: NonNull<Waiter<S>>) -> Leaving {
+    pub(super) fn leave(&self, waiter: Node<S>) -> Leaving<S> {
         let mut waiting = self.waiting();
         if waiting.phase == Phase::Done {
             return Leaving::Gone;
@@ -115,9 +108,7 @@ impl<S: Shareable> Shared<S> {
         if waiting.waiters.count() == 1 {
             return Leaving::IsLast;
         }
-        // SAFETY: the caller promises that the waiter is alive. It is in this list or in none, as it was
-        // passed to no other.
-        if unsafe { waiting.waiters.remove(waiter) } { Leaving::Left } else { Leaving::Gone }
+        waiting.waiters.remove(waiter).map_or(Leaving::Gone, Leaving::Left)
     }
 
     /// Returns the number of waiters touched so far.
@@ -207,8 +198,7 @@ impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
             waiting.waiters.pop()
         };
         while let Some(waiter) = next {
-            // SAFETY: rule 2: this thread removed the waiter from the list.
-            unsafe { Waiter::end(waiter, shared.outcome()) };
+            waiter.complete(shared.outcome());
             next = shared.waiting().waiters.pop();
         }
     }

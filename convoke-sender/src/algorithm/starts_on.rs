@@ -1,13 +1,11 @@
 //! `starts_on(&executor, sender)`: starts the work on an executor.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 
-use super::continuation::{Continuation, Sequential, Step};
+use super::continuation::{Continuation, Sequenced, Step};
 use super::schedule::{Schedule, schedule};
 use super::write_env::WriteEnv;
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::env::Changes;
 use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 
@@ -28,38 +26,14 @@ use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 /// assert_eq!(sync_wait(there), Outcome::Value(true));
 /// ```
 pub fn starts_on<X: Executor, S: Sender>(executor: &X, sender: S) -> StartsOn<X, S> {
-    StartsOn { executor: executor.clone(), sender }
+    Sequenced::new(schedule(executor), OnArrival { executor: executor.clone(), sender })
 }
 
 /// The sender of [`starts_on()`].
-#[derive(Clone)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct StartsOn<X, S> {
-    executor: X,
-    sender: S,
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `Anywhere` claims nothing.
-#[diagnostic::do_not_recommend]
-unsafe impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = Completes::Anywhere;
-    type Operation<R: Receiver<S::Value, S::Error>> = Sequential<Schedule<X>, OnArrival<X, S>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        let scheduled = schedule(&self.executor);
-        Sequential::new(scheduled, OnArrival { executor: self.executor, sender: self.sender }, receiver)
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(&env.with(Changes::new().executor(self.executor.clone())))
-    }
-}
+pub type StartsOn<X, S> = Sequenced<Schedule<X>, OnArrival<X, S>>;
 
 /// The continuation of `starts_on`: on the executor.
+#[derive(Clone)]
 pub struct OnArrival<X, S> {
     executor: X,
     sender: S,
@@ -70,27 +44,22 @@ impl<X: Executor, S: Sender> Continuation<(), Never> for OnArrival<X, S> {
 
     #[inline]
     fn step(self, outcome: Outcome<()>) -> Step<WriteEnv<S>> {
-        match outcome {
-            Outcome::Value(()) => Step::Next(self.sender.write_env(Changes::new().executor(self.executor))),
-            Outcome::Error(never) => never.absurd(),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome.map_error(Never::absurd), |()| {
+            self.sender.write_env(Changes::new().executor(self.executor))
+        })
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        self.sender.completes_on(&env.with(Changes::new().executor(self.executor.clone())))
     }
 }
 
-impl<X, S: fmt::Debug> fmt::Debug for StartsOn<X, S> {
+impl<X, S: fmt::Debug> fmt::Debug for OnArrival<X, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StartsOn")
+        f.debug_struct("OnArrival")
             .field("executor", &core::any::type_name::<X>())
             .field("sender", &self.sender)
             .finish()
-    }
-}
-
-impl<X, S> fmt::Debug for OnArrival<X, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OnArrival({})", core::any::type_name::<X>())
     }
 }
 

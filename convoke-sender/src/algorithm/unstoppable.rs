@@ -1,9 +1,7 @@
 //! `unstoppable()`: shields the work from stop requests.
 
-#![allow(unsafe_code)]
-
-use super::scoped::{Scoped, ScopedOperation};
-use crate::{Completes, Receiver, Sender};
+use super::scoped::{InScope, Scoped};
+use crate::Sender;
 use convoke_core::env::Changes;
 use convoke_core::{Env, ExecutorRef, StopToken};
 
@@ -20,43 +18,22 @@ use convoke_core::{Env, ExecutorRef, StopToken};
 /// let sender = read_env(|env| env.stop().stop_possible()).unstoppable();
 /// assert_eq!(sync_wait(sender), Outcome::Value(false));
 /// ```
+pub type Unstoppable<S> = InScope<Shielded<S>>;
+
+/// The scope of `unstoppable`: the sender that is shielded.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Unstoppable<S> {
-    sender: S,
-}
+pub struct Shielded<S>(pub(crate) S);
 
-impl<S> Unstoppable<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
-
-impl<S: Sender> Scoped for Unstoppable<S> {
+impl<S: Sender> Scoped for Shielded<S> {
     type Work = S;
 
     #[inline]
     fn enter(self, _: &Env) -> (S, Changes) {
-        (self.sender, Changes::new().stop_token(StopToken::never()))
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
-// done afterwards. Rule 3: `COMPLETES` is that of the work, whose executor is not changed.
-#[diagnostic::do_not_recommend]
-unsafe impl<S: Sender> Sender for Unstoppable<S> {
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        ScopedOperation::new(self, receiver)
+        (self.0, Changes::new().stop_token(StopToken::never()))
     }
 
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
+    fn completes_on(&self, around: &Env) -> Option<ExecutorRef> {
+        self.0.completes_on(around)
     }
 }
 

@@ -1,9 +1,7 @@
 //! `with_env(f)`: runs the work in an environment that a function computes.
 
-#![allow(unsafe_code)]
-
-use super::scoped::{Scoped, ScopedOperation};
-use crate::{Completes, Receiver, Sender};
+use super::scoped::{InScope, Scoped};
+use crate::Sender;
 use convoke_core::Env;
 use convoke_core::env::Changes;
 
@@ -27,48 +25,26 @@ use convoke_core::env::Changes;
 /// let sender = sender.with_env(deeper).with_env(deeper);
 /// assert_eq!(sync_wait(sender), Outcome::Value(Some(2)));
 /// ```
+pub type WithEnv<S, F> = InScope<ComputedChanges<S, F>>;
+
+/// The scope of `with_env`: a sender, and the function that computes the changes.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct WithEnv<S, F> {
-    sender: S,
-    f: F,
+pub struct ComputedChanges<S, F> {
+    pub(crate) sender: S,
+    pub(crate) f: F,
 }
 
-impl<S, F> WithEnv<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-impl<S, F> Scoped for WithEnv<S, F>
+impl<S, F> Scoped for ComputedChanges<S, F>
 where
     S: Sender,
     F: FnOnce(&Env) -> Changes + Send,
 {
     type Work = S;
+    const OTHER_EXECUTOR: bool = true;
 
     fn enter(self, around: &Env) -> (S, Changes) {
         let changes = (self.f)(around);
         (self.sender, changes)
-    }
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
-// done afterwards. Rule 3: `COMPLETES` assumes that the work runs with another executor.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, F> Sender for WithEnv<S, F>
-where
-    S: Sender,
-    F: FnOnce(&Env) -> Changes + Send,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES.with_other_executor();
-    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        ScopedOperation::new(self, receiver)
     }
 }
 

@@ -1,15 +1,13 @@
 //! `within(enter, work, exit)`: opens a resource before the work and closes it after the work, on every exit.
 
-#![allow(unsafe_code)]
-
 use std::sync::Arc;
 
-use super::continuation::{Continuation, Sequential, Step};
+use super::continuation::{Continuation, Sequenced, Step};
 use super::finally::Finally;
 use super::just::{Just, just};
 use super::let_value::LetValue;
 use super::map_error::MapError;
-use crate::{Completes, Receiver, Sender};
+use crate::Sender;
 use convoke_core::{Never, Outcome};
 
 /// Makes a sender that runs `enter` to get a resource, then the sender that `work` makes from it, then the
@@ -51,49 +49,18 @@ where
     X: FnOnce(Arc<T>) -> C + Send,
     C: Sender<Value = (), Error = Never>,
 {
-    Within { enter, work, exit }
+    Sequenced::new(enter, OnEntered { work, exit })
 }
 
 /// The sender of [`within()`].
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Within<S, W, X> {
-    enter: S,
-    work: W,
-    exit: X,
-}
-
-// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
-// child. Rule 3: `COMPLETES` combines those of all three senders.
-#[diagnostic::do_not_recommend]
-unsafe impl<S, T, E, W, N, X, C> Sender for Within<S, W, X>
-where
-    S: Sender<Value = T, Error = E>,
-    T: Send + Sync,
-    E: Send,
-    W: FnOnce(Arc<T>) -> N + Send,
-    N: Sender<Error = E>,
-    N::Value: Send,
-    X: FnOnce(Arc<T>) -> C + Send,
-    C: Sender<Value = (), Error = Never>,
-{
-    type Value = N::Value;
-    type Error = E;
-    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES).and(C::COMPLETES);
-    type Operation<R: Receiver<N::Value, E>> = Sequential<S, OnEntered<W, X>, R>;
-
-    #[inline]
-    fn connect<R: Receiver<N::Value, E>>(self, receiver: R) -> Self::Operation<R> {
-        Sequential::new(self.enter, OnEntered { work: self.work, exit: self.exit }, receiver)
-    }
-}
+pub type Within<S, W, X> = Sequenced<S, OnEntered<W, X>>;
 
 /// A sender that `f` makes, when it starts, from its handle to the shared value: so a panic of `f` is the
 /// outcome of that sender only.
 pub type With<T, E, F> = LetValue<MapError<Just<Arc<T>>, fn(Never) -> E>, F>;
 
 /// The continuation of `within`: from the resource.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OnEntered<W, X> {
     work: W,
     exit: X,
@@ -112,16 +79,11 @@ where
     type Next = Finally<With<T, E, W>, LetValue<Just<Arc<T>>, X>>;
 
     fn step(self, outcome: Outcome<T, E>) -> Step<Self::Next> {
-        match outcome {
-            Outcome::Value(resource) => {
-                let resource = Arc::new(resource);
-                let work = just(resource.clone()).may_fail().let_value(self.work);
-                Step::Next(work.finally(just(resource).let_value(self.exit)))
-            }
-            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
-            Outcome::Stopped => Step::Done(Outcome::Stopped),
-            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
-        }
+        Step::from_value(outcome, |resource| {
+            let resource = Arc::new(resource);
+            let work = just(resource.clone()).may_fail().let_value(self.work);
+            work.finally(just(resource).let_value(self.exit))
+        })
     }
 }
 

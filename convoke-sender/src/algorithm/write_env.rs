@@ -1,9 +1,7 @@
 //! `write_env(changes)`: runs the work in a changed environment.
 
-#![allow(unsafe_code)]
-
-use super::scoped::{Scoped, ScopedOperation};
-use crate::{Completes, Receiver, Sender};
+use super::scoped::{InScope, Scoped};
+use crate::Sender;
 use convoke_core::env::Changes;
 use convoke_core::{Env, ExecutorRef};
 
@@ -24,49 +22,28 @@ use convoke_core::{Env, ExecutorRef};
 /// let sender = read_env(|env| env.local(&TENANT).copied()).write_env(blue);
 /// assert_eq!(sync_wait(sender), Outcome::Value(Some("blue")));
 /// ```
+pub type WriteEnv<S> = InScope<GivenChanges<S>>;
+
+/// The scope of `write_env`: a sender, and the changes.
 #[derive(Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct WriteEnv<S> {
-    sender: S,
-    changes: Changes,
+pub struct GivenChanges<S> {
+    pub(crate) sender: S,
+    pub(crate) changes: Changes,
 }
 
-impl<S> WriteEnv<S> {
-    pub(crate) fn new(sender: S, changes: Changes) -> Self {
-        Self { sender, changes }
-    }
-}
-
-impl<S: Sender> Scoped for WriteEnv<S> {
+impl<S: Sender> Scoped for GivenChanges<S> {
     type Work = S;
+    const OTHER_EXECUTOR: bool = true;
 
     #[inline]
     fn enter(self, _: &Env) -> (S, Changes) {
         (self.sender, self.changes)
     }
-}
 
-// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
-// done afterwards. Rule 3: `COMPLETES` assumes that the work runs with another executor.
-#[diagnostic::do_not_recommend]
-unsafe impl<S: Sender> Sender for WriteEnv<S> {
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES.with_other_executor();
-    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
-
-    #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        ScopedOperation::new(self, receiver)
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+    fn completes_on(&self, around: &Env) -> Option<ExecutorRef> {
         match self.changes.new_executor() {
-            // Inline work completes on the thread that starts it, whatever executor the sender sees.
-            Some(told) if !S::COMPLETES.is_inline() => {
-                self.sender.completes_on(&env.with(Changes::new().executor(told.clone())))
-            }
-            _ => self.sender.completes_on(env),
+            Some(told) => self.sender.completes_on(&around.with(Changes::new().executor(told.clone()))),
+            None => self.sender.completes_on(around),
         }
     }
 }

@@ -21,7 +21,7 @@ use core::task::{Context, Poll};
 use crate::{OutcomeOf, Sender};
 use convoke_core::Outcome;
 use convoke_core::raw::{
-    Adopted, AdoptedReceiver, Frame, StopWatch, outside_a_task, polled_again, stop_frame,
+    Adopted, AdoptedReceiver, Frame, StopWatch, budget, outside_a_task, polled_again, stop_frame,
 };
 
 type Running<S> = Adopted<
@@ -132,6 +132,9 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if matches!(self.stage, Stage::New(_)) && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         let outcome = match core::mem::replace(&mut self.stage, Stage::Finished) {
             Stage::New(sender) => self.start(sender, cx),
             Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
@@ -139,6 +142,9 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
             Stage::Finished => polled_again("the sender", self.location),
             Stage::Stopped => Some(Outcome::Stopped),
         };
+        if outcome.is_some() {
+            budget::spend();
+        }
         match outcome {
             Some(Outcome::Value(value)) => Poll::Ready(S::Error::value(value)),
             Some(Outcome::Error(error)) => Poll::Ready(error.error()),

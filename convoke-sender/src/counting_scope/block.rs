@@ -1,13 +1,13 @@
 //! Spawned work in one allocation: its operation, its environment, its stop source and its association with
 //! the scope. `spawn.rs` and `spawn_future.rs` decide what happens to its outcome.
 //!
-//! 1. The block is counted: by the work until it completes, by the consumer of its result, and by a stop
-//!    request while it is passed on. The last one to drop its count frees the block.
-//! 2. `link` and `linked_env` are written before the work starts and read-only afterwards. A stop request
-//!    that comes through the link when the count is zero already does nothing; the block is not freed before
-//!    that request has read the count.
+//! 1. The block is counted ([`Counted`]): by the work until it completes, by the consumer of its result, and
+//!    by a stop request while it is passed on. The last one to drop its count frees the block.
+//! 2. `linked` is written before the block is shared, and read-only afterwards. A stop request that comes
+//!    through the link when the count is zero already does nothing; the block is not freed before that
+//!    request has read the count.
 //! 3. `work` and `association` belong to the thread that starts the work until it has started, then to the
-//!    completion of the work, then to the thread that frees the block.
+//!    completion of the work ([`Ended`]), then to the thread that frees the block.
 
 #![allow(unsafe_code)]
 
@@ -20,11 +20,10 @@ use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
-use convoke_core::raw::{InPlaceStop, OnStop, RawCallback, ScopedEnv, Slot};
+use convoke_core::raw::{InPlaceStop, OnStop, RawCallback, ScopedEnv, Slot, report_panic};
 use convoke_core::{Env, Panic, StopReason, StopToken};
 
 use super::shared::Association;
-use convoke_core::raw::report_panic;
 
 /// The handling of the outcome of spawned work.
 pub(super) trait Ending<S: Sender>: Send + Sized + 'static {
@@ -32,16 +31,14 @@ pub(super) trait Ending<S: Sender>: Send + Sized + 'static {
     const OWN_STOP: bool;
 
     /// Takes the outcome, when the work has completed and its operation is destroyed.
-    fn ended(block: Counted<S, Self>, outcome: OutcomeOf<S>);
+    fn ended(work: Ended<S, Self>, outcome: OutcomeOf<S>);
 }
 
 /// Spawned work, in memory of its frame allocator.
 pub(super) struct Block<S: Sender, K: Ending<S>> {
-    count: AtomicUsize,
+    head: Head,
     // First, so that it is dropped before what it points to.
-    link: UnsafeCell<Option<Link>>,
-    /// `env` with the stop source of the link, if there is a link. Written together with it.
-    linked_env: UnsafeCell<Option<ScopedEnv>>,
+    linked: UnsafeCell<Option<Linked>>,
     work: Slot<S::Operation<WorkReceiver<S, K>>>,
     env: Env,
     association: UnsafeCell<Option<Association>>,
@@ -49,26 +46,43 @@ pub(super) struct Block<S: Sender, K: Ending<S>> {
     pub(super) ending: K,
 }
 
-/// The work's own stop source, which stops with the scope and with the environment that it was spawned in.
-struct Link {
+/// The count of a block, and the function that frees it.
+pub(super) struct Head {
+    count: AtomicUsize,
+    free: unsafe fn(NonNull<()>),
+}
+
+/// The work's own stop source, which stops with the scope and with the environment that it was spawned in,
+/// and the environment with it.
+struct Linked {
     // Before the source: stop requests come through these.
     with_scope: RawCallback<Forward>,
     with_env: RawCallback<Forward>,
+    /// Set when the address of the source is known.
+    env: Option<ScopedEnv>,
     stop: InPlaceStop,
     scope: StopToken,
 }
 
-/// A counted pointer to a block.
-pub(super) struct Counted<S: Sender, K: Ending<S>> {
-    block: NonNull<Block<S, K>>,
+/// A block whose type may be erased.
+pub(super) trait AnyBlock {
+    /// Returns the count.
+    fn head(&self) -> &Head;
+
+    /// Asks the work to stop, if it has its own stop source. Returns the panic of a stop callback, if one
+    /// panics.
+    fn request_stop(&self, reason: StopReason) -> Result<(), Panic>;
 }
 
-// SAFETY: everything in a block is `Send`, and rules 1 to 3 say which thread uses what when.
-unsafe impl<S: Sender, K: Ending<S>> Send for Counted<S, K> {}
-// SAFETY: a shared `Counted` gives access to the block only by rules 1 to 3, and the count is atomic.
-unsafe impl<S: Sender, K: Ending<S>> Sync for Counted<S, K> {}
+/// A counted pointer to a block (rule 1).
+pub(super) struct Counted<B: AnyBlock + ?Sized>(NonNull<B>);
 
-impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
+// SAFETY: everything in a block is `Send`, and rules 1 to 3 say which thread uses what when.
+unsafe impl<B: AnyBlock + ?Sized> Send for Counted<B> {}
+// SAFETY: a shared `Counted` gives access to the block only by rules 1 to 3, and the count is atomic.
+unsafe impl<B: AnyBlock + ?Sized> Sync for Counted<B> {}
+
+impl<S: Sender + 'static, K: Ending<S>> Counted<Block<S, K>> {
     /// Allocates a block for work that starts in `env` and also stops with `scope`. Returns its arguments if
     /// there is no memory.
     pub(super) fn new(
@@ -90,9 +104,8 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         };
         let block = memory.cast::<Block<S, K>>();
         let value = Block {
-            count: AtomicUsize::new(1),
-            link: UnsafeCell::new(None),
-            linked_env: UnsafeCell::new(None),
+            head: Head { count: AtomicUsize::new(1), free: Block::<S, K>::free },
+            linked: UnsafeCell::new(None),
             work: Slot::new(),
             env,
             association: UnsafeCell::new(Some(association)),
@@ -101,125 +114,54 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         };
         // SAFETY: the memory is ours, and was allocated with the layout of a block.
         unsafe { block.write(value) };
+        let this = Self(block);
         if has_link {
-            // SAFETY: the block is not shared yet.
-            unsafe { Self::link(block, scope.clone()) };
+            this.link(scope.clone());
         }
-        Ok(Self { block })
+        Ok(this)
     }
 
-    /// Creates the link.
-    ///
-    /// # Safety
-    /// Called once, before the block is shared.
-    unsafe fn link(block: NonNull<Block<S, K>>, scope: StopToken) {
-        let forward = || RawCallback::new(Forward { block: block.cast(), pass_on: Self::pass_on });
-        // SAFETY: rule 2. The block does not move, drops the callbacks before what they point to, and stores
-        // both tokens. The environment is in the block and not changed.
+    /// Creates the link. Called by `new`, before the block is shared.
+    fn link(&self, scope: StopToken) {
+        let forward = || RawCallback::new(Forward { block: Weak(self.0) });
+        let deadline = [scope.deadline(), self.env.stop().deadline()].into_iter().flatten().min();
+        // SAFETY: rule 2: `new` is the only user of the block. It does not move, and drops the callbacks and
+        // the scoped environment before the stop source, both tokens and the environment that they borrow.
         unsafe {
-            let Block { link, linked_env, env, .. } = block.as_ref();
-            let deadline = [scope.deadline(), env.stop().deadline()].into_iter().flatten().min();
-            let stop = InPlaceStop::new(deadline);
-            *link.get() = Some(Link { with_scope: forward(), with_env: forward(), stop, scope });
-            let Some(link) = &*link.get_const() else { return };
-            *linked_env.get() = Some(ScopedEnv::with_in_place_stop(env, NonNull::from(&link.stop)));
-            link.with_scope.register(link.scope.as_ref());
-            link.with_env.register(env.stop());
+            let linked = (*self.linked.get()).insert(Linked {
+                with_scope: forward(),
+                with_env: forward(),
+                env: None,
+                stop: InPlaceStop::new(deadline),
+                scope,
+            });
+            linked.env = Some(ScopedEnv::with_in_place_stop(&self.env, NonNull::from(&linked.stop)));
+            linked.with_scope.register(linked.scope.as_ref());
+            linked.with_env.register(self.env.stop());
         }
     }
 
     /// Starts the work, which takes over the count. The block may be freed by the time this returns.
     pub(super) fn start(self, sender: S) {
-        let block = self.block;
+        let work = NonNull::from(&self.work);
         // SAFETY: rule 3: nothing has started yet. The block does not move, and lives until the work has
         // completed, because the receiver counts it.
-        unsafe {
-            let work = NonNull::from(&(*block.as_ptr()).work);
-            Slot::run(work, || sender.connect(WorkReceiver { block: self }));
-        };
-    }
-
-    /// Takes the association, which the caller drops as its last step.
-    ///
-    /// # Safety
-    /// Called by the completion of the work (rule 3).
-    pub(super) unsafe fn take_association(&self) -> Option<Association> {
-        // SAFETY: rule 3: the caller is the completion of the work.
-        self.association.with_mut(|association| unsafe { (*association).take() })
-    }
-
-    /// Reports a panic to the scope.
-    ///
-    /// # Safety
-    /// Called by the completion of the work (rule 3).
-    pub(super) unsafe fn panicked(&self, panic: Panic) {
-        // SAFETY: rule 3: the caller is the completion of the work.
-        self.association.with(|association| match unsafe { &*association } {
-            Some(association) => association.panicked(panic),
-            None => report_panic(panic),
-        });
-    }
-
-    /// Asks the work to stop, if it has its own stop source. Returns the panic of a stop callback, if one
-    /// panics.
-    pub(super) fn request_stop(&self, reason: StopReason) -> Result<(), Panic> {
-        // SAFETY: rule 2: the link is read-only.
-        match unsafe { &*self.link.get_const() } {
-            Some(link) => Panic::catch(|| link.stop.request_stop(reason)).map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
-    /// Passes on a stop request that came through the link.
-    ///
-    /// # Safety
-    /// The memory of the block is not freed yet; its count may be zero.
-    unsafe fn pass_on(block: NonNull<()>, reason: StopReason) -> Result<(), Panic> {
-        // SAFETY: the caller promises that the memory is there; a count keeps it there for longer.
-        match unsafe { Self::hold_unless_ended(block.cast()) } {
-            Some(block) => block.request_stop(reason),
-            None => Ok(()),
-        }
+        unsafe { Slot::run(work, || sender.connect(WorkReceiver { block: self })) };
     }
 }
 
-impl<S: Sender, K: Ending<S>> Counted<S, K> {
-    /// Takes a count, unless it is zero already.
-    ///
-    /// # Safety
-    /// The memory of the block is not freed yet.
-    unsafe fn hold_unless_ended(block: NonNull<Block<S, K>>) -> Option<Self> {
-        // SAFETY: the caller promises that the memory is there.
-        let count = unsafe { &(*block.as_ptr()).count };
-        let mut now = count.load(Ordering::Relaxed);
-        while now > 0 {
-            match count.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(Self { block }),
-                Err(other) => now = other,
-            }
-        }
-        None
-    }
-
-    /// Turns the counted pointer into an address, without giving up the count.
-    pub(super) fn into_raw(self) -> NonNull<()> {
-        ManuallyDrop::new(self).block.cast()
-    }
-
-    /// Turns an address from `into_raw` back into a counted pointer.
-    ///
-    /// # Safety
-    /// `block` came from `into_raw` of this type, and the caller owns its count.
-    pub(super) unsafe fn from_raw(block: NonNull<()>) -> Self {
-        Self { block: block.cast() }
+impl<S: Sender, K: Ending<S>> Block<S, K> {
+    fn linked(&self) -> Option<&Linked> {
+        // SAFETY: rule 2: written before the block was shared, and read-only since.
+        unsafe { (*self.linked.get_const()).as_ref() }
     }
 
     /// Destroys the block and frees its memory.
     ///
     /// # Safety
-    /// Called by the last one to drop its count (rule 1).
-    unsafe fn free(block: NonNull<Block<S, K>>) {
-        let block = block.as_ptr();
+    /// Called by the last one to drop its count (rule 1), with the address of a block of this type.
+    unsafe fn free(block: NonNull<()>) {
+        let block = block.cast::<Self>().as_ptr();
         // SAFETY: rule 1: the count is zero, so this is the only user. Only stop requests that find the count
         // at zero may still read it; dropping the link waits for them, and the memory stays until then.
         unsafe {
@@ -232,43 +174,90 @@ impl<S: Sender, K: Ending<S>> Counted<S, K> {
                     None => report_panic(panic),
                 }
             }
-            allocator.deallocate(NonNull::new_unchecked(block).cast(), Layout::new::<Block<S, K>>());
+            allocator.deallocate(NonNull::new_unchecked(block).cast(), Layout::new::<Self>());
             // Last: now nothing is left of the work.
             drop(association);
         }
     }
 }
 
-impl<S: Sender, K: Ending<S>> Clone for Counted<S, K> {
-    fn clone(&self) -> Self {
-        // Relaxed: the caller has a count.
-        self.count.fetch_add(1, Ordering::Relaxed);
-        Self { block: self.block }
+impl<S: Sender, K: Ending<S>> AnyBlock for Block<S, K> {
+    fn head(&self) -> &Head {
+        &self.head
     }
-}
 
-impl<S: Sender, K: Ending<S>> Drop for Counted<S, K> {
-    fn drop(&mut self) {
-        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: rule 1: this was the last count.
-            unsafe { Self::free(self.block) };
+    fn request_stop(&self, reason: StopReason) -> Result<(), Panic> {
+        match self.linked() {
+            Some(linked) => Panic::catch(|| linked.stop.request_stop(reason)).map(|_| ()),
+            None => Ok(()),
         }
     }
 }
 
-impl<S: Sender, K: Ending<S>> Deref for Counted<S, K> {
-    type Target = Block<S, K>;
+impl<B: AnyBlock + ?Sized> Counted<B> {
+    /// Erases the type of the block, by a coercion of the pointer.
+    pub(super) fn erase<T>(self, coerce: impl FnOnce(NonNull<B>) -> NonNull<T>) -> Counted<T>
+    where
+        T: AnyBlock + ?Sized,
+    {
+        let block = ManuallyDrop::new(self).0;
+        let erased = coerce(block);
+        assert_eq!(erased.cast::<()>(), block.cast(), "a coercion returns the pointer that it was given");
+        Counted(erased)
+    }
+}
 
-    fn deref(&self) -> &Block<S, K> {
+impl<B: AnyBlock + ?Sized> Clone for Counted<B> {
+    fn clone(&self) -> Self {
+        // Relaxed: the caller has a count.
+        self.head().count.fetch_add(1, Ordering::Relaxed);
+        Self(self.0)
+    }
+}
+
+impl<B: AnyBlock + ?Sized> Drop for Counted<B> {
+    fn drop(&mut self) {
+        let Head { count, free } = self.head();
+        let free = *free;
+        if count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: rule 1: this was the last count, and `free` is the function for the type of this block.
+            unsafe { free(self.0.cast()) };
+        }
+    }
+}
+
+impl<B: AnyBlock + ?Sized> Deref for Counted<B> {
+    type Target = B;
+
+    fn deref(&self) -> &B {
         // SAFETY: rule 1: `self` has a count.
-        unsafe { self.block.as_ref() }
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// The address of a block whose memory is not freed yet, but whose count may be zero (rule 2).
+struct Weak(NonNull<dyn AnyBlock>);
+
+impl Weak {
+    /// Takes a count, unless it is zero already.
+    fn hold(&self) -> Option<Counted<dyn AnyBlock>> {
+        // SAFETY: rule 2: only the callbacks of the link have this address, and they are removed, which waits
+        // for them to return, before the memory is freed.
+        let count = unsafe { &self.0.as_ref().head().count };
+        let mut now = count.load(Ordering::Relaxed);
+        while now > 0 {
+            match count.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(Counted(self.0)),
+                Err(other) => now = other,
+            }
+        }
+        None
     }
 }
 
 /// The stop callback that passes a request on into a block.
 struct Forward {
-    block: NonNull<()>,
-    pass_on: unsafe fn(NonNull<()>, StopReason) -> Result<(), Panic>,
+    block: Weak,
 }
 
 // SAFETY: the block may be used from any thread, by its rules.
@@ -276,9 +265,8 @@ unsafe impl Send for Forward {}
 
 impl OnStop for Forward {
     fn on_stop(self, reason: StopReason) {
-        // SAFETY: rule 2: the callback is removed before the memory is freed, and removal waits for this
-        // call.
-        if let Err(panic) = unsafe { (self.pass_on)(self.block, reason) } {
+        let stopped = self.block.hold().map_or(Ok(()), |block| block.request_stop(reason));
+        if let Err(panic) = stopped {
             panic.resume();
         }
     }
@@ -286,7 +274,7 @@ impl OnStop for Forward {
 
 /// The receiver of spawned work. It counts the block.
 pub(super) struct WorkReceiver<S: Sender, K: Ending<S>> {
-    block: Counted<S, K>,
+    block: Counted<Block<S, K>>,
 }
 
 #[diagnostic::do_not_recommend]
@@ -294,11 +282,38 @@ impl<S: Sender, K: Ending<S>> Receiver<S::Value, S::Error> for WorkReceiver<S, K
     fn complete(self, outcome: OutcomeOf<S>) {
         // SAFETY: rule 3: the work has completed, and this is its completion.
         let outcome = unsafe { self.block.work.clear_after(outcome) };
-        K::ended(self.block, outcome);
+        K::ended(Ended(self.block), outcome);
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: rule 2: `linked_env` is read-only.
-        unsafe { (*self.block.linked_env.get_const()).as_deref() }.unwrap_or(&self.block.env)
+        self.block.linked().and_then(|linked| linked.env.as_deref()).unwrap_or(&self.block.env)
+    }
+}
+
+/// The completion of spawned work: a count, and the right to the association (rule 3).
+pub(super) struct Ended<S: Sender, K: Ending<S>>(Counted<Block<S, K>>);
+
+impl<S: Sender, K: Ending<S>> Ended<S, K> {
+    fn association(&mut self) -> &mut Option<Association> {
+        // SAFETY: rule 3: `WorkReceiver::complete`, which runs once, makes the only `Ended` of a block.
+        unsafe { &mut *self.0.association.get() }
+    }
+
+    /// Takes the association, which the caller drops as its last step.
+    pub(super) fn take_association(&mut self) -> Option<Association> {
+        self.association().take()
+    }
+
+    /// Reports a panic to the scope.
+    pub(super) fn panicked(&mut self, panic: Panic) {
+        match self.association() {
+            Some(association) => association.panicked(panic),
+            None => report_panic(panic),
+        }
+    }
+
+    /// Returns the block.
+    pub(super) fn block(&self) -> &Block<S, K> {
+        &self.0
     }
 }

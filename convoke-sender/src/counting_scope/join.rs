@@ -3,15 +3,12 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-use core::ptr::NonNull;
+use core::marker::PhantomData;
 
+use crate::operation::{Absent, Posted, Posts, Serial, SerialTurn, Steps};
 use crate::{Completes, Receiver, Sender};
-use convoke_core::raw::Operation;
+use convoke_core::raw::Call;
 use convoke_core::raw::sync::Arc;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Call, Header, Runnable, WorkKind};
 use convoke_core::{Never, Outcome};
 
 use super::shared::Shared;
@@ -39,41 +36,49 @@ unsafe impl Sender for Join {
     type Operation<R: Receiver<(), Never>> = JoinOperation<R>;
 
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> JoinOperation<R> {
-        JoinOperation {
-            header: Header::new(const { &WorkKind::new(JoinOperation::<R>::call) }),
-            parts: UnsafeCell::new(Some((self.shared, receiver))),
-            _pinned: PhantomPinned,
-        }
+        let steps = JoinSteps { shared: Some(self.shared), _receiver: PhantomData };
+        Serial::new(steps, Posted::new(), receiver)
     }
 }
 
 crate::awaitable!([] Join);
 
-/// The operation of [`Join`]: it contains the header that the last work to leave posts.
-///
-/// 1. `start` is the only user until it has given the runnable away, then the holder of the runnable is.
-#[repr(C)]
-pub struct JoinOperation<R> {
-    // First, so that a pointer to it is a pointer to the operation.
-    header: Header,
-    /// Rule 1.
-    parts: UnsafeCell<Option<(Arc<Shared>, R)>>,
-    _pinned: PhantomPinned,
+/// The operation of [`Join`]: it contains the unit of work that the last work to leave posts.
+pub type JoinOperation<R> = Serial<JoinSteps<R>>;
+
+/// The steps of [`Join`]: wait in the state of the scope, then complete.
+pub struct JoinSteps<R> {
+    /// Taken at the end.
+    shared: Option<Arc<Shared>>,
+    _receiver: PhantomData<R>,
 }
 
-// SAFETY: rule 1: one thread at a time uses the parts.
-unsafe impl<R: Send> Sync for JoinOperation<R> {}
+impl<R: Receiver<(), Never>> Steps for JoinSteps<R> {
+    type Work = Absent<(), Never>;
+    type Value = ();
+    type Error = Never;
+    type Receiver = R;
+    type Next = Absent<(), Never>;
+    type Shared = Posted<SerialTurn<Self>>;
 
-impl<R: Receiver<(), Never>> JoinOperation<R> {
-    /// Completes the receiver.
-    ///
-    /// # Safety
-    /// Called once, with the header of a live operation, by its runnable.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
-        // receiver is completed. Rule 1: the parts belong to the runnable.
-        let parts = unsafe { (*(*header.cast::<Self>().as_ptr()).parts.get()).take() };
-        let Some((shared, receiver)) = parts else { return };
+    fn start(mut turn: SerialTurn<Self>) {
+        // Our own clone: the turn is in the state from `join` on.
+        let Some(shared) = turn.parts().shared.clone() else { return };
+        let executor = turn.receiver().env().executor().clone();
+        let waiter = Waiter { executor, runnable: turn.into_runnable() };
+        let after = shared.state().join(waiter);
+        drop(shared);
+        after.resume_if_over();
+    }
+
+    fn ended(turn: SerialTurn<Self>, outcome: Outcome<()>) {
+        turn.complete(outcome);
+    }
+}
+
+impl<R: Receiver<(), Never>> Posts for JoinSteps<R> {
+    fn resumed(mut turn: SerialTurn<Self>, call: Call) {
+        let Some(shared) = turn.parts().shared.take() else { return };
         let outcome = match shared.state().panic_for_join() {
             Some(panic) => Outcome::Panicked(panic),
             None if call == Call::Stop => Outcome::Stopped,
@@ -81,26 +86,7 @@ impl<R: Receiver<(), Never>> JoinOperation<R> {
         };
         // Before the completion: the receiver may rely on it that nothing of the scope is left.
         drop(shared);
-        receiver.complete(outcome);
-    }
-}
-
-impl<R: Receiver<(), Never>> Operation for JoinOperation<R> {
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing structurally pinned is moved.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 1: the parts are ours until the runnable is in the state; what is used afterwards is
-        // our own clone. The operation is pinned until the receiver is completed, which the only runnable
-        // does.
-        let (shared, waiter) = unsafe {
-            let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
-            let executor = receiver.env().executor().clone();
-            let runnable = Runnable::new(this.cast());
-            (shared.clone(), Waiter { executor, runnable })
-        };
-        let after = shared.state().join(waiter);
-        drop(shared);
-        after.resume_if_over();
+        turn.complete(outcome);
     }
 }
 
@@ -110,8 +96,8 @@ impl fmt::Debug for Join {
     }
 }
 
-impl<R> fmt::Debug for JoinOperation<R> {
+impl<R> fmt::Debug for JoinSteps<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JoinOperation")
+        f.write_str("JoinSteps")
     }
 }

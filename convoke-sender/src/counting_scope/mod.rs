@@ -13,7 +13,7 @@
 //! | `handle`, `name` | the public operations of a scope |
 //! | `nest`, `spawn`, `spawn_future`, `join`, `drain` | one operation each |
 //! | `block` | spawned work in its one allocation |
-//! | `rendezvous`, `result` | how spawned work and the consumer of its result meet |
+//! | `result` | how spawned work and the consumer of its result meet |
 
 mod block;
 mod drain;
@@ -21,7 +21,6 @@ mod handle;
 mod join;
 mod name;
 mod nest;
-mod rendezvous;
 mod result;
 mod shared;
 mod slab;

@@ -1,43 +1,45 @@
-//! The result of work that was started by `spawn_future`, and a counted pointer to it that does not know the
-//! type of the work.
+//! The result of work that was started by `spawn_future`, and a claim on it that does not know the type of
+//! the work.
+//!
+//! Spawned work and the consumer of its result meet at the [`Rendezvous`] of an awaiting future and the
+//! operation it awaits: the consumer is the future, and its completion takes the place of the waker.
 
 #![allow(unsafe_code)]
 
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
+use crate::operation::Completion;
 use crate::{OutcomeOf, Sender};
 use convoke_core::raw::sync::{Arc, UnsafeCell};
+use convoke_core::raw::{Abandon, Complete, Rendezvous, Wait};
 use convoke_core::{Outcome, Panic, StopReason};
 
-use super::block::{Counted, Ending};
+use super::block::{AnyBlock, Block, Counted, Ended, Ending};
 use super::name::Name;
-use super::rendezvous::{AfterAbandon, AfterCompletion, AfterConsume, ResultRendezvous};
 use super::shared::Shared;
 
-/// The stored outcome and the consumer. The rules of who touches what are those of [`ResultRendezvous`].
+/// The stored outcome and the consumer.
+///
+/// 1. The outcome belongs to the work until it has called `complete`; then to the caller that is told to
+///    deliver, take or drop it.
+/// 2. The consumer's cell belongs to the consumer until it waits; then to the work if that is told to wake
+///    it, or to the consumer again if that could leave.
+/// 3. There is one [`Claim`], so either one consumer, or one caller that abandons the result: not both.
 pub(super) struct StoredResult<V, E> {
-    rendezvous: ResultRendezvous,
+    rendezvous: Rendezvous,
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
-    consumer: UnsafeCell<Option<Consumer<V, E>>>,
+    consumer: UnsafeCell<Option<Completion<V, E>>>,
     shared: Arc<Shared>,
     name: Name,
 }
 
-/// A waiting consumer: its address, and the function that ends its wait.
-pub(super) struct Consumer<V, E> {
-    pub(super) operation: NonNull<()>,
-    pub(super) end: unsafe fn(NonNull<()>, Outcome<V, E>),
-}
-
-// SAFETY: rules 1 and 2 of the rendezvous give the outcome and the consumer to one thread at a time; both are
-// `Send`.
+// SAFETY: rules 1 and 2 give the outcome and the consumer to one thread at a time; both are `Send`.
 unsafe impl<V: Send, E: Send> Send for StoredResult<V, E> {}
 
 impl<V, E> StoredResult<V, E> {
     pub(super) fn new(shared: Arc<Shared>, name: Name) -> Self {
         Self {
-            rendezvous: ResultRendezvous::new(),
+            rendezvous: Rendezvous::new(),
             outcome: UnsafeCell::new(None),
             consumer: UnsafeCell::new(None),
             shared,
@@ -48,10 +50,68 @@ impl<V, E> StoredResult<V, E> {
     /// Takes the outcome.
     ///
     /// # Safety
-    /// Rule 1 of the rendezvous: the result belongs to the caller.
+    /// Rule 1: the rendezvous has told the caller to deliver, take or drop the outcome.
     unsafe fn take_outcome(&self) -> Option<Outcome<V, E>> {
-        // SAFETY: rule 1 of the rendezvous: the result belongs to the caller.
+        // SAFETY: rule 1: the rendezvous gave the outcome to the caller.
         self.outcome.with_mut(|outcome| unsafe { (*outcome).take() })
+    }
+
+    /// Takes the consumer.
+    ///
+    /// # Safety
+    /// Rule 2: the rendezvous has told the caller to wake the consumer, or let the consumer leave.
+    unsafe fn take_consumer(&self) -> Option<Completion<V, E>> {
+        // SAFETY: rule 2: the rendezvous gave the cell to the caller.
+        self.consumer.with_mut(|consumer| unsafe { (*consumer).take() })
+    }
+
+    /// Stores the outcome of the work. Returns the consumer to deliver to, if one waits, and the outcome if
+    /// it is not left here.
+    fn complete(&self, outcome: Outcome<V, E>) -> (Option<Completion<V, E>>, Option<Outcome<V, E>>) {
+        // SAFETY: rule 1: this is the work, and it has not called `complete` yet.
+        self.outcome.with_mut(|cell| unsafe { *cell = Some(outcome) });
+        match self.rendezvous.complete() {
+            Complete::Leave => (None, None),
+            Complete::Wake => {
+                // SAFETY: rules 1 and 2: we are told to wake the consumer, so both are ours.
+                let both = unsafe { (self.take_consumer(), self.take_outcome()) };
+                // Before the delivery, which runs code of the program: a consumer that wants to leave spins
+                // until this is called.
+                self.rendezvous.left();
+                both
+            }
+            // SAFETY: rule 1: the claim was abandoned, or the consumer has left: the outcome is ours.
+            Complete::Free => (None, unsafe { self.take_outcome() }),
+        }
+    }
+
+    /// Stores the consumer. Returns it, with the outcome, if there is nothing to wait for.
+    fn consume(&self, consumer: Completion<V, E>) -> Option<(Completion<V, E>, Option<Outcome<V, E>>)> {
+        // SAFETY: rule 2: the consumer, of which there is one (rule 3), does not wait yet.
+        self.consumer.with_mut(|cell| unsafe { *cell = Some(consumer) });
+        match self.rendezvous.wait() {
+            Wait::Wait => None,
+            // SAFETY: rules 1 and 2: the work has completed, and did not find the consumer: both are ours.
+            Wait::Done => unsafe { self.take_consumer().map(|consumer| (consumer, self.take_outcome())) },
+        }
+    }
+
+    /// Lets the waiting consumer leave. Returns its completion, or `None` if the outcome is being delivered.
+    fn leave(&self) -> Option<Completion<V, E>> {
+        match self.rendezvous.abandon() {
+            // SAFETY: rule 2: the consumer could leave, so its cell is the consumer's again, which this is.
+            Abandon::Leave => unsafe { self.take_consumer() },
+            Abandon::Free => None,
+        }
+    }
+
+    /// Abandons the outcome. Returns `Err` with it if the work has completed already.
+    fn abandon(&self) -> Result<(), Option<Outcome<V, E>>> {
+        match self.rendezvous.abandon() {
+            Abandon::Leave => Ok(()),
+            // SAFETY: rule 1: the work has completed, and there is no consumer (rule 3): the outcome is ours.
+            Abandon::Free => Err(unsafe { self.take_outcome() }),
+        }
     }
 }
 
@@ -61,32 +121,18 @@ where
 {
     const OWN_STOP: bool = true;
 
-    fn ended(block: Counted<S, Self>, outcome: OutcomeOf<S>) {
-        // SAFETY: rule 3 of the block: the work has completed, and this is its completion. From here on the
-        // rules of the rendezvous apply.
-        let association = unsafe { block.take_association() };
-        let stored = &block.ending;
-        // SAFETY: rules 1 and 2 of the rendezvous: the result is ours until `complete`, and afterwards if
-        // that says so; the consumer is ours if we are told to deliver. The consumer is alive until its wait
-        // has ended. It may then drop its count of the block, but `block` is a count too.
-        unsafe {
-            stored.outcome.with_mut(|cell| *cell = Some(outcome));
-            match stored.rendezvous.complete() {
-                AfterCompletion::Keep => {}
-                AfterCompletion::Deliver => {
-                    let consumer = stored.consumer.with_mut(|consumer| (*consumer).take());
-                    if let (Some(consumer), Some(outcome)) = (consumer, stored.take_outcome()) {
-                        (consumer.end)(consumer.operation, outcome);
-                    }
-                }
-                AfterCompletion::Discard => {
-                    if let Some(panic) = stored.take_outcome().and_then(discard) {
-                        stored.shared.panicked(stored.name, panic);
-                    }
+    fn ended(mut work: Ended<S, Self>, outcome: OutcomeOf<S>) {
+        let association = work.take_association();
+        let stored = &work.block().ending;
+        match stored.complete(outcome) {
+            (Some(consumer), Some(outcome)) => consumer.complete(outcome),
+            (_, outcome) => {
+                if let Some(panic) = outcome.and_then(discard) {
+                    stored.shared.panicked(stored.name, panic);
                 }
             }
         }
-        drop(block);
+        drop(work);
         // After the completion: what the result refers to is alive while it is received.
         drop(association);
     }
@@ -100,158 +146,153 @@ fn discard<V, E>(outcome: Outcome<V, E>) -> Option<Panic> {
     }
 }
 
-/// A counted pointer to the block of work whose type is erased.
-pub(super) struct ResultRef<V: 'static, E: 'static> {
-    block: NonNull<()>,
-    table: &'static Table<V, E>,
+/// A block with a result, of work whose type is erased.
+pub(super) trait ResultBlock<V, E>: AnyBlock {
+    /// Returns the result.
+    fn stored(&self) -> &StoredResult<V, E>;
 }
 
-struct Table<V, E> {
-    stored: unsafe fn(NonNull<()>) -> NonNull<StoredResult<V, E>>,
-    stop: unsafe fn(NonNull<()>, StopReason) -> Result<(), Panic>,
-    hold: unsafe fn(NonNull<()>),
-    release: unsafe fn(NonNull<()>),
-}
-
-// SAFETY: the block may be used from any thread if its result is `Send`, and `new` requires that.
-unsafe impl<V: Send, E: Send> Send for ResultRef<V, E> {}
-
-/// The block of work that was started by `spawn_future`.
-type ResultBlock<S> = Counted<S, StoredResult<<S as Sender>::Value, <S as Sender>::Error>>;
-
-/// The functions for one type of work. All require an address from `Counted::into_raw`, while the caller
-/// holds a count.
-struct TableOf<S>(core::marker::PhantomData<S>);
-
-impl<S: Sender<Value: Send, Error: Send> + 'static> TableOf<S> {
-    const TABLE: &'static Table<S::Value, S::Error> =
-        &Table { stored: Self::stored, stop: Self::stop, hold: Self::hold, release: Self::release };
-
-    /// Borrows the block.
-    ///
-    /// # Safety
-    /// `block` came from `Counted::into_raw` of this type, and the caller holds a count.
-    unsafe fn borrow(block: NonNull<()>) -> ManuallyDrop<ResultBlock<S>> {
-        // SAFETY: the caller promises the type and a count; that stays with the caller, as this is never
-        // dropped.
-        ManuallyDrop::new(unsafe { Counted::from_raw(block) })
-    }
-
-    /// Returns the address of the result.
-    ///
-    /// # Safety
-    /// `block` came from `Counted::into_raw` of this type, and the caller holds a count.
-    unsafe fn stored(block: NonNull<()>) -> NonNull<StoredResult<S::Value, S::Error>> {
-        // SAFETY: the caller promises what `borrow` requires.
-        NonNull::from(&unsafe { Self::borrow(block) }.ending)
-    }
-
-    /// Asks the work to stop.
-    ///
-    /// # Safety
-    /// `block` came from `Counted::into_raw` of this type, and the caller holds a count.
-    unsafe fn stop(block: NonNull<()>, reason: StopReason) -> Result<(), Panic> {
-        // SAFETY: the caller promises what `borrow` requires.
-        unsafe { Self::borrow(block) }.request_stop(reason)
-    }
-
-    /// Takes one more count.
-    ///
-    /// # Safety
-    /// `block` came from `Counted::into_raw` of this type, and the caller holds a count.
-    unsafe fn hold(block: NonNull<()>) {
-        // SAFETY: the caller promises what `borrow` requires.
-        core::mem::forget(Counted::clone(&*unsafe { Self::borrow(block) }));
-    }
-
-    /// Drops a count.
-    ///
-    /// # Safety
-    /// `block` came from `Counted::into_raw` of this type, and the caller gives up a count.
-    unsafe fn release(block: NonNull<()>) {
-        // SAFETY: the caller promises the type, and gives up its count.
-        drop(unsafe { ResultBlock::<S>::from_raw(block) });
+impl<S> ResultBlock<S::Value, S::Error> for Block<S, StoredResult<S::Value, S::Error>>
+where
+    S: Sender<Value: Send, Error: Send> + 'static,
+{
+    fn stored(&self) -> &StoredResult<S::Value, S::Error> {
+        &self.ending
     }
 }
 
-impl<V, E> ResultRef<V, E> {
-    /// Erases the type of the work.
-    pub(super) fn new<S>(block: Counted<S, StoredResult<V, E>>) -> Self
+type ResultRef<V, E> = Counted<dyn ResultBlock<V, E>>;
+
+/// The one claim on the result of spawned work: it is either used or abandoned, once.
+pub(super) struct Claim<V: 'static, E: 'static>(ResultRef<V, E>);
+
+impl<V: Send, E: Send> Claim<V, E> {
+    /// Takes a count of a block whose work has not started yet. Called once for a block (rule 3 of
+    /// [`StoredResult`]).
+    pub(super) fn new<S>(block: &Counted<Block<S, StoredResult<V, E>>>) -> Self
     where
         S: Sender<Value = V, Error = E> + 'static,
-        V: Send,
-        E: Send,
     {
-        Self { block: block.into_raw(), table: TableOf::<S>::TABLE }
+        Self(block.clone().erase(|block| block as NonNull<dyn ResultBlock<V, E>>))
     }
 
-    fn stored(&self) -> &StoredResult<V, E> {
-        // SAFETY: `new` chose the table for the type of the block, and `self` holds a count.
-        unsafe { (self.table.stored)(self.block).as_ref() }
-    }
-
-    /// Asks the work to stop. Returns the panic of a stop callback, if one panics.
-    pub(super) fn request_stop(&self, reason: StopReason) -> Result<(), Panic> {
-        // SAFETY: `new` chose the table for the type of the block, and `self` holds a count.
-        unsafe { (self.table.stop)(self.block, reason) }
-    }
-
-    /// Asks for the result, for the consumer: returns it, or delivers it later.
-    ///
-    /// # Safety
-    /// Called once, by the consumer, which is alive until its wait has ended. `abandon` is not called.
-    pub(super) unsafe fn consume(&self, consumer: Consumer<V, E>) -> Option<Outcome<V, E>> {
-        let stored = self.stored();
-        // SAFETY: rule 2 of the rendezvous: the consumer's slot is ours until we wait. Rule 1: the result is
-        // ours if we are told to take it.
-        unsafe {
-            stored.consumer.with_mut(|cell| *cell = Some(consumer));
-            match stored.rendezvous.consume() {
-                AfterConsume::Wait => None,
-                AfterConsume::Take => stored.take_outcome(),
+    /// Asks for the outcome, for the consumer: completes it now, or when the work has completed. Returns the
+    /// waiting consumer in the second case.
+    pub(super) fn consume(self, consumer: Completion<V, E>) -> Option<WaitingConsumer<V, E>> {
+        match self.0.stored().consume(consumer) {
+            None => Some(WaitingConsumer(self.0)),
+            Some((consumer, outcome)) => {
+                // The block is freed before the consumer is completed.
+                drop(self);
+                consumer.complete(outcome.unwrap_or(Outcome::Stopped));
+                None
             }
         }
     }
 
-    /// Lets the waiting consumer leave. Returns false if the result is being delivered to it.
-    pub(super) fn leave(&self) -> bool {
-        self.stored().rendezvous.leave()
-    }
-
     /// Abandons the result: it will not be asked for.
-    ///
-    /// # Safety
-    /// Called once. `consume` is not called.
-    pub(super) unsafe fn abandon(&self) {
-        let stored = self.stored();
-        let panic = match stored.rendezvous.abandon() {
-            AfterAbandon::AskToStop => self.request_stop(StopReason::Abandoned).err(),
-            // SAFETY: rule 1 of the rendezvous: we are told to drop the result.
-            AfterAbandon::Drop => unsafe { stored.take_outcome() }.and_then(discard),
+    pub(super) fn abandon(self) {
+        let panic = match self.0.stored().abandon() {
+            Ok(()) => self.0.request_stop(StopReason::Abandoned).err(),
+            Err(outcome) => outcome.and_then(discard),
         };
         if let Some(panic) = panic {
-            self.panicked(panic);
+            panicked(&self.0, panic);
         }
     }
+}
 
+/// A consumer that waits: the right to leave.
+pub(super) struct WaitingConsumer<V: 'static, E: 'static>(ResultRef<V, E>);
+
+impl<V: Send, E: Send> WaitingConsumer<V, E> {
+    /// Returns a second pointer to the work, for the caller that reports to the scope.
+    pub(super) fn scope(&self) -> ToScopeOf<V, E> {
+        ToScopeOf(self.0.clone())
+    }
+
+    /// Asks the work to stop, and leaves unless the work delivers. Returns the panic of a stop callback, if
+    /// one panics.
+    pub(super) fn stop(self, reason: StopReason) -> Result<(), Panic> {
+        let stopped = self.0.request_stop(reason);
+        if let Some(consumer) = self.0.stored().leave() {
+            // The block is freed before the consumer is completed.
+            drop(self);
+            consumer.complete(Outcome::Stopped);
+        }
+        stopped
+    }
+}
+
+/// The scope of spawned work.
+pub(super) struct ToScopeOf<V: 'static, E: 'static>(ResultRef<V, E>);
+
+impl<V: Send, E: Send> ToScopeOf<V, E> {
     /// Reports a panic to the scope.
-    pub(super) fn panicked(&self, panic: Panic) {
-        let stored = self.stored();
-        stored.shared.panicked(stored.name, panic);
+    pub(super) fn panicked(self, panic: Panic) {
+        panicked(&self.0, panic);
     }
 }
 
-impl<V, E> Clone for ResultRef<V, E> {
-    fn clone(&self) -> Self {
-        // SAFETY: `new` chose the table for the type of the block, and `self` holds a count.
-        unsafe { (self.table.hold)(self.block) };
-        Self { block: self.block, table: self.table }
-    }
+fn panicked<V, E>(block: &ResultRef<V, E>, panic: Panic) {
+    let stored = block.stored();
+    stored.shared.panicked(stored.name, panic);
 }
 
-impl<V, E> Drop for ResultRef<V, E> {
-    fn drop(&mut self) {
-        // SAFETY: `new` chose the table for the type of the block, and `self` gives up its count.
-        unsafe { (self.table.release)(self.block) };
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+    use crate::testing::{Connected, Running};
+
+    type Stored = StoredResult<i32, Never>;
+
+    fn stored() -> Stored {
+        StoredResult::new(Shared::new(), Name::Given("work"))
+    }
+
+    /// Returns a completion, and the work that it completes.
+    fn consumer() -> (Completion<i32>, Running<impl Sender<Value = i32, Error = Never>>) {
+        let (put, get) = std::sync::mpsc::channel();
+        let work = Connected::new(from_callback(move |completion| put.send(completion).unwrap())).start();
+        (get.recv().unwrap(), work)
+    }
+
+    #[test]
+    fn the_work_is_told_who_wants_its_result() {
+        let (result, (early, running)) = (stored(), consumer());
+        assert!(result.consume(early).is_none(), "it waits");
+        let (Some(early), Some(outcome)) = result.complete(Outcome::Value(1)) else {
+            panic!("not delivered")
+        };
+        assert!(result.leave().is_none(), "the result is being delivered");
+        early.complete(outcome);
+        assert_eq!(running.outcome(), Outcome::Value(1));
+
+        let (result, (late, running)) = (stored(), consumer());
+        assert!(matches!(result.complete(Outcome::Value(2)), (None, None)), "it is kept");
+        let Some((late, Some(outcome))) = result.consume(late) else { panic!("it is there") };
+        late.complete(outcome);
+        assert_eq!(running.outcome(), Outcome::Value(2));
+    }
+
+    #[test]
+    fn a_consumer_that_left_gets_nothing_and_a_result_that_is_there_is_dropped() {
+        let (result, (consumer, running)) = (stored(), consumer());
+        assert!(result.consume(consumer).is_none(), "it waits");
+        result.leave().expect("the work has not completed").stopped();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        assert!(matches!(result.complete(Outcome::Value(1)), (None, Some(Outcome::Value(1)))));
+
+        let result = stored();
+        assert!(matches!(result.complete(Outcome::Value(1)), (None, None)), "it is kept");
+        assert!(matches!(result.abandon(), Err(Some(Outcome::Value(1)))));
+    }
+
+    #[test]
+    fn work_whose_result_is_abandoned_is_asked_to_stop_and_keeps_its_result() {
+        let result = stored();
+        assert!(result.abandon().is_ok());
+        assert!(matches!(result.complete(Outcome::Value(1)), (None, Some(Outcome::Value(1)))));
     }
 }

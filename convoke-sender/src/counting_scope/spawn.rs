@@ -1,14 +1,12 @@
 //! `spawn`: starts work that only the scope waits for.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 
 use crate::{OutcomeOf, Sender};
 use convoke_core::raw::sync::Arc;
 use convoke_core::{Env, Never, Outcome};
 
-use super::block::{Counted, Ending};
+use super::block::{Counted, Ended, Ending};
 use super::name::Name;
 use super::shared::Shared;
 
@@ -96,10 +94,9 @@ where
 {
     const OWN_STOP: bool = false;
 
-    fn ended(block: Counted<S, Self>, outcome: OutcomeOf<S>) {
+    fn ended(mut work: Ended<S, Self>, outcome: OutcomeOf<S>) {
         if let Outcome::Panicked(panic) = outcome {
-            // SAFETY: rule 3 of the block: the work has completed, and this is its completion.
-            unsafe { block.panicked(panic) };
+            work.panicked(panic);
         }
     }
 }

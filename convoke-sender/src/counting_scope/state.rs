@@ -7,7 +7,7 @@
 //! 3. The first panic is stored until it is reported. A drain takes it; a join takes the payload and leaves
 //!    the message to other joins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use convoke_core::raw::Runnable;
 use convoke_core::{ExecutorRef, Panic};
@@ -22,6 +22,8 @@ pub(super) struct State {
     members: NameSlab,
     /// The waiters by ticket, in the order in which they came.
     waiting: Waiting,
+    /// The tickets of waiters that a stop request removed and that have not ended yet.
+    withdrawn: BTreeSet<u64>,
     /// The number of tickets given out.
     tickets: u64,
     first_panic: Option<FirstPanic>,
@@ -110,9 +112,17 @@ impl State {
         AfterWait::Over(waiter)
     }
 
-    /// Removes a waiter. Returns `None` if its wait has ended already; else the caller must wake it.
+    /// Removes a waiter, because of a stop request. Returns `None` if its wait has ended already; else the
+    /// caller must wake it.
     pub(super) fn withdraw(&mut self, ticket: u64) -> Option<Waiter> {
-        self.waiting.remove(&ticket)
+        let waiter = self.waiting.remove(&ticket)?;
+        self.withdrawn.insert(ticket);
+        Some(waiter)
+    }
+
+    /// Returns true, once, if the waiter with this ticket was removed by [`withdraw`](State::withdraw).
+    pub(super) fn was_withdrawn(&mut self, ticket: u64) -> bool {
+        self.withdrawn.remove(&ticket)
     }
 
     /// Stores a panic, if it is the first. Returns it as an error if it is too late for that. Returns a

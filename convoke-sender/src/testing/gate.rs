@@ -3,16 +3,14 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
+use core::marker::PhantomData;
 use core::pin::Pin;
-use core::ptr::NonNull;
 
 use crate::Receiver;
-use crate::operation::Handshake;
+use crate::operation::{Listening, Pending, Starting, Until};
 use crate::prelude::*;
-use convoke_core::raw::Operation;
+use convoke_core::raw::OnStop;
 use convoke_core::raw::sync::{Arc, Mutex};
-use convoke_core::raw::{OnStop, RawCallback};
 
 /// Work that the test completes by hand, or that completes as stopped when it is asked to.
 ///
@@ -20,30 +18,22 @@ use convoke_core::raw::{OnStop, RawCallback};
 pub struct Gate<V, E = Never>(Arc<Mutex<Waiting<V, E>>>);
 
 struct Waiting<V, E> {
-    waiter: Option<Waiter<V, E>>,
+    /// The completion of the work that waits.
+    work: Option<Completion<V, E>>,
     /// The reason why the work was asked to stop, if it was.
     asked: Option<StopReason>,
 }
 
 impl<V, E> Waiting<V, E> {
-    /// Stores a waiting operation. Returns false if there is one already.
-    fn store(&mut self, waiter: Waiter<V, E>) -> bool {
-        let free = self.waiter.is_none();
-        if free {
-            self.waiter = Some(waiter);
+    /// Stores the completion of work that waits. Returns it if other work waits already.
+    fn store(&mut self, work: Completion<V, E>) -> Result<(), Completion<V, E>> {
+        if self.work.is_some() {
+            return Err(work);
         }
-        free
+        self.work = Some(work);
+        Ok(())
     }
 }
-
-/// A waiting operation: its address, and the function that completes it.
-struct Waiter<V, E> {
-    operation: NonNull<()>,
-    complete: unsafe fn(NonNull<()>, Outcome<V, E>),
-}
-
-// SAFETY: the operation is `Send`, and only the thread that takes the waiter out of the mutex completes it.
-unsafe impl<V, E> Send for Waiter<V, E> {}
 
 impl<V, E> Clone for Gate<V, E> {
     fn clone(&self) -> Self {
@@ -54,7 +44,7 @@ impl<V, E> Clone for Gate<V, E> {
 impl<V: Send, E: Send> Gate<V, E> {
     /// Creates a closed gate.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Waiting { waiter: None, asked: None })))
+        Self(Arc::new(Mutex::new(Waiting { work: None, asked: None })))
     }
 
     /// Returns work that waits at the gate.
@@ -64,12 +54,12 @@ impl<V: Send, E: Send> Gate<V, E> {
 
     /// Returns work that waits at the gate, and whose operation contains `held`.
     pub fn holding<H: Send>(&self, held: H) -> AtGate<V, E, H> {
-        AtGate { gate: self.clone(), held, deaf: false }
+        AtGate { gate: self.clone(), _held: held, deaf: false }
     }
 
     /// Returns work that waits at the gate and ignores stop requests.
     pub fn deaf(&self) -> AtGate<V, E, ()> {
-        AtGate { gate: self.clone(), held: (), deaf: true }
+        AtGate { gate: self.clone(), _held: (), deaf: true }
     }
 
     /// Returns the reason why the work was asked to stop, if it was.
@@ -79,15 +69,13 @@ impl<V: Send, E: Send> Gate<V, E> {
 
     /// Returns true if work waits at the gate.
     pub fn is_waiting(&self) -> bool {
-        self.0.lock().unwrap().waiter.is_some()
+        self.0.lock().unwrap().work.is_some()
     }
 
     /// Completes the waiting work; returns false if there is none.
     pub fn complete(&self, outcome: Outcome<V, E>) -> bool {
-        let waiter = self.0.lock().unwrap().waiter.take();
-        // SAFETY: the waiter was taken out of the mutex, so it is completed once; its operation is alive
-        // until then.
-        waiter.map(|waiter| unsafe { (waiter.complete)(waiter.operation, outcome) }).is_some()
+        let work = self.0.lock().unwrap().work.take();
+        work.map(|work| work.complete(outcome)).is_some()
     }
 }
 
@@ -107,12 +95,13 @@ impl<V, E> fmt::Debug for Gate<V, E> {
 #[derive(Debug)]
 pub struct AtGate<V, E, H> {
     gate: Gate<V, E>,
-    held: H,
+    /// Dropped with the operation.
+    _held: H,
     deaf: bool,
 }
 
-// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last; the
-// callback is removed by then. Rule 3: `COMPLETES` is the default, `Anywhere`.
+// SAFETY: rules 1 and 2 of `Sender`: `Pending` completes the receiver last; the callback is removed by then.
+// Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Value = V;
@@ -120,38 +109,21 @@ unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Operation<R: Receiver<V, E>> = GateOperation<V, E, H, R>;
 
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        GateOperation {
-            gate: self.gate,
-            _held: self.held,
-            deaf: self.deaf,
-            receiver: Some(receiver),
-            callback: None,
-            rendezvous: Handshake::new(),
-            outcome: None,
-            _pinned: PhantomPinned,
-        }
+        Pending::new(UntilOpened { work: self, _receiver: PhantomData }, receiver)
     }
 }
 
 /// The operation of [`AtGate`].
-///
-/// 1. `start` is the only user of `callback`, and reads `receiver`; the completion is the only user of
-///    `outcome`. Both arrive at the rendezvous.
-/// 2. The second to arrive is the only user of everything, and completes the receiver.
-pub struct GateOperation<V, E, H, R> {
-    gate: Gate<V, E>,
-    _held: H,
-    deaf: bool,
-    receiver: Option<R>,
-    callback: Option<RawCallback<StopAtGate<V, E>>>,
-    /// The work may be completed while it is still being started.
-    rendezvous: Handshake,
-    outcome: Option<Outcome<V, E>>,
-    _pinned: PhantomPinned,
+pub type GateOperation<V, E, H, R> = Pending<UntilOpened<V, E, H, R>>;
+
+/// The wait at a [`Gate`].
+pub struct UntilOpened<V, E, H, R> {
+    work: AtGate<V, E, H>,
+    _receiver: PhantomData<fn(R)>,
 }
 
 /// The stop callback: it completes the waiting work, if that has not completed yet.
-struct StopAtGate<V, E>(Gate<V, E>);
+pub struct StopAtGate<V, E>(Gate<V, E>);
 
 impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
     fn on_stop(self, reason: StopReason) {
@@ -160,68 +132,40 @@ impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
     }
 }
 
-impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V, E, H, R> {
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 1. The operation is pinned until the receiver is completed, which happens when both
-        // `start` and the completion have arrived.
-        unsafe {
-            let gate = this.as_ref().gate.clone();
-            let callback = (*this.as_ptr()).callback.insert(RawCallback::new(StopAtGate(gate.clone())));
-            let waiter = Waiter { operation: this.cast(), complete: Self::complete };
-            if !gate.0.lock().unwrap().store(waiter) {
-                // `start` must not panic, and the operation that waits already must not be lost.
-                Self::complete(this.cast(), Outcome::Panicked(Panic::new("two operations wait at one gate")));
-                return Self::arrive(this);
+impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Until for UntilOpened<V, E, H, R> {
+    type Given = V;
+    type GivenError = E;
+    type Value = V;
+    type Error = E;
+    type Receiver = R;
+    type Listening = Listening<StopAtGate<V, E>>;
+
+    fn begin(self: Pin<&Self>, start: &Starting<'_, Self>, completion: Completion<V, E>) {
+        let gate = &self.work.gate;
+        let stored = gate.0.lock().unwrap().store(completion);
+        match stored {
+            Ok(()) if self.work.deaf => {}
+            Ok(()) => start.listen(StopAtGate(gate.clone())),
+            // `start` must not panic, and the work that waits already must not be lost.
+            Err(second) => {
+                second.complete(Outcome::Panicked(Panic::new("two operations wait at one gate")));
             }
-            // By field and not through `as_ref`: another thread may be writing the outcome beside it.
-            if let Some(receiver) = &(*this.as_ptr()).receiver
-                && !(*this.as_ptr()).deaf
-            {
-                callback.register(receiver.env().stop());
-            }
-            Self::arrive(this);
         }
+    }
+
+    fn finish(&mut self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        outcome
     }
 }
 
-impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> GateOperation<V, E, H, R> {
-    /// Stores the outcome and arrives.
-    ///
-    /// # Safety
-    /// Called once, with the operation that waits.
-    unsafe fn complete(this: NonNull<()>, outcome: Outcome<V, E>) {
-        let this = this.cast::<Self>();
-        // SAFETY: rule 1: the caller took the waiter, so it is the only one that completes it. The operation
-        // is alive until both have arrived.
-        unsafe {
-            (*this.as_ptr()).outcome = Some(outcome);
-            Self::arrive(this);
-        }
-    }
-
-    /// Arrives at the rendezvous; the second to arrive completes the receiver.
-    ///
-    /// # Safety
-    /// Called once by `start` and once by `complete`. Neither touches anything afterwards.
-    unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived; rule 2: the second is the only user.
-        unsafe {
-            // By field and not through `as_ref`: another thread may be writing the outcome beside it.
-            if (*this.as_ptr()).rendezvous.arrive() {
-                let this = &mut *this.as_ptr();
-                this.callback = None;
-                if let (Some(receiver), Some(outcome)) = (this.receiver.take(), this.outcome.take()) {
-                    receiver.complete(outcome);
-                }
-            }
-        }
-    }
-}
-
-impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
+impl<V, E, H, R> fmt::Debug for UntilOpened<V, E, H, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GateOperation")
+        f.write_str("UntilOpened")
+    }
+}
+
+impl<V, E> fmt::Debug for StopAtGate<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StopAtGate")
     }
 }

@@ -36,8 +36,6 @@ impl Sim {
     /// # Errors
     /// Where [`run`](Sim::run) panics.
     pub fn try_run(mut self) -> Result<SimReport, SimFailure> {
-        // The I/O call budget is counted per thread; what earlier runs left must not influence this one.
-        convoke_io::count_calls_anew();
         self.running = true;
         for host in (0..self.programs.len()).map(HostId) {
             self.start_if_idle(host);

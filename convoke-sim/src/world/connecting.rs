@@ -36,6 +36,20 @@ impl WorldState {
         Ok((one, other))
     }
 
+    /// Sets the local address of a stream that is not connected yet.
+    pub(crate) fn bind_stream(&mut self, id: SocketId, at: &Address) -> io::Result<()> {
+        let socket = self.socket(id)?;
+        let host = socket.host;
+        let is_fresh = socket.as_stream().is_some_and(|stream| stream.phase == Phase::Fresh);
+        let Address::Internet(wanted) = at else { return Err(ErrorKind::InvalidInput.into()) };
+        if !is_fresh || self.socket(id)?.local != Address::Unnamed {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let local = self.free_address(host, Transport::Streams, *wanted, false)?;
+        self.socket(id)?.local = local.into();
+        Ok(())
+    }
+
     /// Starts to connect a stream, unless it has started already.
     pub(super) fn connect(&mut self, id: SocketId, to: &Address) -> io::Result<()> {
         let socket = self.socket(id)?;
@@ -50,7 +64,12 @@ impl WorldState {
             Address::Internet(address) => {
                 let there = self.host_at(host, address.ip()).ok_or(ErrorKind::HostUnreachable)?;
                 let from = if there == host { loopback(*address) } else { host.address_like(address.ip()) };
-                (there, Address::Internet(SocketAddr::new(from, self.next_port(host))))
+                let local = match self.socket(id)?.local.internet() {
+                    Some(bound) if bound.ip().is_unspecified() => SocketAddr::new(from, bound.port()),
+                    Some(bound) => bound,
+                    None => SocketAddr::new(from, self.next_port(host)),
+                };
+                (there, Address::Internet(local))
             }
             Address::Path(path) if !self.host(host).paths.contains_key(path) => {
                 return Err(ErrorKind::NotFound.into());

@@ -1,7 +1,7 @@
 //! Datagram sockets: datagrams may be lost, duplicated and reordered.
 
-use core::net::SocketAddr;
-use std::collections::VecDeque;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
 use convoke_io::driver::{Address, unsupported};
@@ -19,6 +19,8 @@ pub(super) struct Datagrams {
     received: VecDeque<(Vec<u8>, Address)>,
     received_bytes: usize,
     pub(super) peer: Option<Address>,
+    /// The multicast groups that it has joined.
+    groups: BTreeSet<IpAddr>,
 }
 
 impl Datagrams {
@@ -62,6 +64,9 @@ impl WorldState {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         match (from, to) {
+            (Address::Internet(from), Address::Internet(to)) if to.ip().is_multicast() => {
+                self.send_to_group(id, host, from, to, bytes)?;
+            }
             (Address::Internet(from), Address::Internet(to)) => {
                 let there = self.host_at(host, to.ip()).ok_or(io::ErrorKind::HostUnreachable)?;
                 // A socket bound to the unspecified address sends from the address that its peer can answer
@@ -89,6 +94,50 @@ impl WorldState {
         Ok(bytes.len())
     }
 
+    /// Sends a datagram to each host with a socket that has joined the group. It passes each link by itself.
+    fn send_to_group(
+        &mut self,
+        id: SocketId,
+        host: HostId,
+        from: SocketAddr,
+        to: SocketAddr,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let loops = self.socket(id)?.options.multicast_loop;
+        let ip = if from.ip().is_unspecified() { host.address_like(to.ip()) } else { from.ip() };
+        let from = SocketAddr::new(ip, from.port());
+        for there in (0..self.hosts.len()).map(HostId) {
+            if (loops || there != host) && !self.members(there, to).is_empty() {
+                self.send(host, there, Packet::Datagram { from, to, bytes: bytes.into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the sockets of a host that receive what is sent to a group.
+    fn members(&self, host: HostId, to: SocketAddr) -> Vec<SocketId> {
+        let mut there = self.bound_to(host, Transport::Datagrams, to);
+        there.retain(|id| match &self.sockets[id].kind {
+            Kind::Datagrams(datagrams) => datagrams.groups.contains(&to.ip()),
+            Kind::Stream(_) | Kind::Listener(_) => false,
+        });
+        there
+    }
+
+    /// Joins or leaves a multicast group. A simulated host has one interface.
+    pub(crate) fn set_membership(&mut self, id: SocketId, group: IpAddr, is_member: bool) -> io::Result<()> {
+        if !group.is_multicast() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let groups = &mut as_datagrams(self.socket(id)?)?.groups;
+        let is_changed = if is_member { groups.insert(group) } else { groups.remove(&group) };
+        match (is_changed, is_member) {
+            (true, _) => Ok(()),
+            (false, true) => Err(io::ErrorKind::AddrInUse.into()),
+            (false, false) => Err(io::ErrorKind::AddrNotAvailable.into()),
+        }
+    }
+
     pub(crate) fn connect_datagrams(&mut self, id: SocketId, to: &Address) -> io::Result<()> {
         let socket = self.socket(id)?;
         let host = socket.host;
@@ -109,6 +158,12 @@ impl WorldState {
         to: SocketAddr,
         bytes: Vec<u8>,
     ) {
+        if to.ip().is_multicast() {
+            for member in self.members(host, to) {
+                self.put_datagram(member, bytes.clone(), from.into());
+            }
+            return;
+        }
         let there = self.bound_to(host, Transport::Datagrams, to);
         // If several sockets share the port, the seed chooses one.
         if let Some(last) = there.len().checked_sub(1) {

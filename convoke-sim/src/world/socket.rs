@@ -64,14 +64,18 @@ impl Kind {
     }
 }
 
-/// The options of a socket. Linger, keep-alive and the receive buffer have an effect; the others are only
-/// stored.
+/// The options of a socket. Linger, keep-alive, the receive buffer and the multicast loop have an effect; the
+/// others are only stored.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     no_delay: bool,
     time_to_live: u32,
     broadcast: bool,
     send_buffer: usize,
+    reuse_address: bool,
+    type_of_service: u32,
+    multicast_hops: u32,
+    pub(super) multicast_loop: bool,
     pub(super) linger: Option<Duration>,
     pub(super) keep_alive: Option<Duration>,
     pub(super) receive_buffer: usize,
@@ -112,6 +116,10 @@ impl WorldState {
             time_to_live: 64,
             broadcast: false,
             send_buffer: window,
+            reuse_address: false,
+            type_of_service: 0,
+            multicast_hops: 1,
+            multicast_loop: true,
             linger: None,
             keep_alive: None,
             receive_buffer: window,
@@ -241,6 +249,10 @@ impl WorldState {
             SocketOption::SendBuffer(bytes) => options.send_buffer = bytes,
             SocketOption::ReceiveBuffer(bytes) => options.receive_buffer = bytes,
             SocketOption::Linger(linger) => options.linger = linger,
+            SocketOption::ReuseAddress(on) => options.reuse_address = on,
+            SocketOption::TypeOfService(service) => options.type_of_service = service,
+            SocketOption::MulticastLoop(on) => options.multicast_loop = on,
+            SocketOption::MulticastHops(hops) => options.multicast_hops = hops,
             SocketOption::KeepAlive(after) => {
                 options.keep_alive = after;
                 self.keep_alive(id);
@@ -259,6 +271,10 @@ impl WorldState {
             SocketOption::SendBuffer(_) => SocketOption::SendBuffer(options.send_buffer),
             SocketOption::ReceiveBuffer(_) => SocketOption::ReceiveBuffer(options.receive_buffer),
             SocketOption::Linger(_) => SocketOption::Linger(options.linger),
+            SocketOption::ReuseAddress(_) => SocketOption::ReuseAddress(options.reuse_address),
+            SocketOption::TypeOfService(_) => SocketOption::TypeOfService(options.type_of_service),
+            SocketOption::MulticastLoop(_) => SocketOption::MulticastLoop(options.multicast_loop),
+            SocketOption::MulticastHops(_) => SocketOption::MulticastHops(options.multicast_hops),
             SocketOption::KeepAlive(_) => SocketOption::KeepAlive(options.keep_alive),
             other => return Err(convoke_io::driver::unsupported(&format!("option {other:?}"))),
         })

@@ -340,3 +340,53 @@ fn listeners_of_a_group_share_the_connections() {
     let [one, other] = *kept.lock().unwrap();
     assert!(one > 3 && other > 3 && one + other == 20, "{one} and {other}");
 }
+
+#[test]
+fn datagrams_to_a_group_reach_its_members() {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+    let group = Ipv4Addr::new(224, 1, 2, 3);
+    let mut sim = Sim::new(1);
+    sim.links(Link::calm());
+    for name in ["one", "two", "outside"] {
+        sim.host(name).run(move || async move {
+            let socket = UdpSocket::bind("0.0.0.0:9").await?;
+            if name != "outside" {
+                socket.join_multicast_v4(group, Ipv4Addr::UNSPECIFIED)?;
+                let again = socket.join_multicast_v4(group, Ipv4Addr::UNSPECIFIED).unwrap_err();
+                assert_eq!(again.kind(), ErrorKind::AddrInUse);
+            }
+            let mut heard = Vec::new();
+            let mut word = [0; 16];
+            while let Ok(received) = timeout(3 * SECOND, socket.recv_from(&mut word)).await {
+                let (length, from) = received?;
+                heard.push((word[..length].to_vec(), from.to_string()));
+                if heard.len() == 1 && name == "two" {
+                    socket.leave_multicast_v4(group, Ipv4Addr::UNSPECIFIED)?;
+                }
+            }
+            let said = |word: &str| (word.as_bytes().to_vec(), "10.0.0.4:7".to_owned());
+            let expected = match name {
+                "one" => vec![said("first"), said("second")],
+                "two" => vec![said("first")],
+                _ => Vec::new(),
+            };
+            assert_eq!(heard, expected, "{name}");
+            std::io::Result::Ok(())
+        });
+    }
+    sim.host("sender").run(move || async move {
+        sleep(SECOND).await;
+        let socket = UdpSocket::bind("0.0.0.0:7").await?;
+        let to = SocketAddr::new(IpAddr::V4(group), 9);
+        socket.send_to(b"first", to).await?;
+        sleep(SECOND).await;
+        socket.send_to(b"second", to).await?;
+        // Nobody has joined this one.
+        socket
+            .send_to(b"third", SocketAddr::new(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 9).into(), 9))
+            .await?;
+        std::io::Result::Ok(())
+    });
+    sim.run();
+}

@@ -10,8 +10,7 @@ use pin_project_lite::pin_project;
 use super::super::wait::{Left, Wait};
 use super::super::wait_queue::WaitState;
 use super::queue::{Queue, RECEIVERS, State, Taken};
-use convoke_core::raw::Pause;
-use convoke_core::raw::{discard, wake_if_any};
+use convoke_core::raw::{Pause, budget, discard, wake_if_any};
 
 pin_project! {
     /// Future of `recv`, for example [`mpsc::Receiver::recv`](crate::mpsc::Receiver::recv).
@@ -74,10 +73,12 @@ impl<'a, T> Receive<'a, T> {
                     // not be lost.
                     wake_if_any(sender);
                     waker.into_iter().for_each(discard);
+                    budget::spend();
                     return Poll::Ready(Some(message));
                 }
                 Taken::Closed => {
                     drop(locked);
+                    budget::spend();
                     return Poll::Ready(None);
                 }
                 Taken::Empty => {}
@@ -107,6 +108,10 @@ impl<T> Future for Receive<'_, T> {
             self.give_up();
             return Poll::Pending;
         }
+        // Before a message is taken: one that waits in the node stays there.
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         match self.wait.state() {
             WaitState::Idle => return self.take_or_wait(cx, false),
             WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
@@ -116,7 +121,10 @@ impl<T> Future for Receive<'_, T> {
             WaitState::Queued | WaitState::Granted => {}
         }
         match self.as_mut().project().wait.take_granted().flatten() {
-            Some(message) => Poll::Ready(Some(message)),
+            Some(message) => {
+                budget::spend();
+                Poll::Ready(Some(message))
+            }
             None => self.take_or_wait(cx, true),
         }
     }

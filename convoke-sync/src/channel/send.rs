@@ -11,8 +11,7 @@ use super::super::wait::Wait;
 use super::super::wait_queue::WaitState;
 use super::SendError;
 use super::queue::{Offered, Queue, SENDERS, State};
-use convoke_core::raw::Pause;
-use convoke_core::raw::wake_if_any;
+use convoke_core::raw::{Pause, budget, wake_if_any};
 
 pin_project! {
     /// Future of [`mpsc::Sender::send`](crate::mpsc::Sender::send).
@@ -52,10 +51,12 @@ impl<'a, T> SendMessage<'a, T> {
                 Offered::Sent(receiver) => {
                     drop(locked);
                     wake_if_any(receiver);
+                    budget::spend();
                     return Poll::Ready(Ok(()));
                 }
                 Offered::Closed(message) => {
                     drop(locked);
+                    budget::spend();
                     return Poll::Ready(Err(SendError(message)));
                 }
                 Offered::MustGrow(returned, capacity) => {
@@ -91,6 +92,9 @@ impl<T> Future for SendMessage<'_, T> {
             drop((left, this.message.take()));
             return Poll::Pending;
         }
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         match self.wait.state() {
             WaitState::Idle => return self.begin(cx),
             WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
@@ -99,6 +103,7 @@ impl<T> Future for SendMessage<'_, T> {
             }
             WaitState::Queued | WaitState::Granted => {}
         }
+        budget::spend();
         match self.project().wait.take_granted().flatten() {
             // The message is still in our node: the channel was closed.
             Some(message) => Poll::Ready(Err(SendError(message))),

@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use convoke_core::raw::{Frame, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, UnderWay, budget, outside_a_task};
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -50,8 +50,10 @@ pin_project! {
         body_ended: Option<Outcome<F::Output>>,
         grace: Option<Duration>,
         whose: Whose,
-        // Says if a drop before the end is reported: not before the first poll, because nothing has begun then.
+        // Says if a drop before the end is reported.
         reports: Reports,
+        begun: bool,
+        under_way: UnderWay,
     }
 
     impl<R, F: Future, C> PinnedDrop for Using<R, F, C> {
@@ -80,9 +82,9 @@ pin_project! {
 /// When a drop before the end is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reports {
-    /// From the first poll on.
+    /// From the first poll on: nothing has begun before.
     OncePolled,
-    /// It has been polled: report.
+    /// Report: there is something to clean up.
     Now,
     /// The resource reports it itself.
     Elsewhere,
@@ -104,6 +106,8 @@ impl<R, F: Future, C> Using<R, F, C> {
             grace: None,
             whose,
             reports,
+            begun: false,
+            under_way: UnderWay::new(),
         }
     }
 
@@ -127,7 +131,12 @@ where
     type Output = <CleanupError<C> as CleanupFailure<F::Output>>::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let StageNow::Body { body, stopped } = self.as_mut().project().stage.project() {
+        let this = self.as_mut().project();
+        if !core::mem::replace(this.begun, true) && !budget::may_proceed(cx) {
+            *this.begun = false;
+            return Poll::Pending;
+        }
+        if let StageNow::Body { body, stopped } = this.stage.project() {
             let ended = poll_body(body, stopped, cx);
             let this = self.as_mut().project();
             if *this.reports == Reports::OncePolled {
@@ -138,10 +147,11 @@ where
                 return self.end(closed);
             }
         }
-        match self.as_mut().project().stage.project() {
+        let this = self.as_mut().project();
+        match this.stage.project() {
             StageNow::Closing { closing } => match closing.poll(cx) {
                 Poll::Pending => {
-                    Frame::hold_current();
+                    this.under_way.hold(cx);
                     Poll::Pending
                 }
                 Poll::Ready(closed) => self.end(closed),
@@ -227,6 +237,8 @@ where
     ) -> Poll<<CleanupError<C> as CleanupFailure<F::Output>>::Output> {
         let mut this = self.project();
         let Some(left) = this.body_ended.take() else { panic!("polled after completion") };
+        budget::spend();
+        this.under_way.end();
         this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
             (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_failure() => {

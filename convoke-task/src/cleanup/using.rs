@@ -62,5 +62,5 @@ where
 {
     let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
     let (lent, lender) = lend(resource);
-    Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::OncePolled)
+    Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::Now)
 }

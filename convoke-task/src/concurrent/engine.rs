@@ -9,7 +9,7 @@ use core::panic::Location;
 use core::task::{Context, Poll};
 use std::collections::VecDeque;
 
-use convoke_core::raw::{Frame, Polled};
+use convoke_core::raw::{Frame, Polled, budget};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::lanes::Lanes;
@@ -90,11 +90,16 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             Err(panic) => self.finish(Over::Panicked(panic)),
         }
         loop {
+            if !budget::may_proceed(cx) {
+                return self.wait(cx);
+            }
             if let Some(result) = self.in_turn() {
+                budget::spend();
                 return Poll::Ready(Some(result));
             }
             let ended = match self.lanes.next_of_round(&self.region) {
                 Some(ended) => Some(ended),
+                None if !budget::has_left() => None,
                 None if self.started_since_check >= CHECK_EVERY && self.check_woken() => continue,
                 None => match self.take_item(cx) {
                     Taken::Started(ended) => ended,
@@ -106,6 +111,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             if let Some((number, outcome)) = ended
                 && let Some(result) = self.sort(number, outcome)
             {
+                budget::spend();
                 return Poll::Ready(Some(result));
             }
         }
@@ -235,6 +241,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
 
     /// Completes: no future runs, and none is started.
     fn end(&mut self) -> Poll<Option<R::Output>> {
+        budget::spend();
         match self.over.take() {
             Some(Over::Panicked(panic)) => {
                 self.over = Some(Over::Closed);

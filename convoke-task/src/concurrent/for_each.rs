@@ -103,9 +103,6 @@ pub struct ForEachConcurrent<I, F, R: Future> {
     failure: Option<R::Output>,
 }
 
-/// After this number of iterations in one poll other tasks run.
-const ITERATIONS: usize = 128;
-
 impl<I, F, R> Future for ForEachConcurrent<I, F, R>
 where
     I: Items,
@@ -117,7 +114,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R::Output> {
         let this = self.get_mut();
         this.engine.begin_poll();
-        for _ in 0..ITERATIONS {
+        // Each result takes from the budget of the task; the engine waits when that is spent.
+        loop {
             match this.engine.poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => {
@@ -130,8 +128,6 @@ where
                 Poll::Ready(Some(_)) => {}
             }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 }
 

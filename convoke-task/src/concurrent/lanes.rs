@@ -17,7 +17,7 @@ use crate::pinned::is_there;
 use crate::region::{BodyMark, Region};
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
-use convoke_core::raw::visit_step;
+use convoke_core::raw::{budget, visit_step};
 
 /// Reusable slots for futures, of which only the woken ones are polled.
 pub(super) struct Lanes<F> {
@@ -89,10 +89,13 @@ impl<F: Future> Lanes<F> {
         !self.round.is_empty()
     }
 
-    /// Polls the lanes of the round, until a future ends. Returns its outcome.
+    /// Polls the lanes of the round, until a future ends, or the budget of the task is spent. Returns the outcome
+    /// of the future.
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
-        while let Some(key) = self.round.pop_front() {
+        while budget::has_left()
+            && let Some(key) = self.round.pop_front()
+        {
             let lane = &mut self.lanes[key.index];
             if is_there(lane.future.as_mut())
                 && lane.flag.take()

@@ -12,8 +12,8 @@ use pin_project_lite::pin_project;
 
 /// Runs a future, and returns [`Stopped`] if it ends as stopped, instead of ending the awaiting function too.
 ///
-/// The task is still asked to stop afterwards: the next thing that waits is stopped again. Work that must be
-/// done nevertheless belongs into a `shield`, or into clean-up.
+/// The task is still asked to stop afterwards: the next thing that waits is stopped again, and a line on stderr
+/// says so. Work that must be done nevertheless belongs into a `shield`, or into clean-up.
 ///
 /// - *Completes with* `Ok` of what the future returns, or [`Stopped`].
 /// - *If dropped*, the future is dropped.
@@ -64,6 +64,14 @@ impl fmt::Display for Stopped {
 
 impl core::error::Error for Stopped {}
 
+/// An error of the kind [`Other`](std::io::ErrorKind::Other), so that `?` works in functions that do I/O. It
+/// is not `Interrupted`: callers repeat calls that fail with that kind.
+impl From<Stopped> for std::io::Error {
+    fn from(stopped: Stopped) -> Self {
+        Self::other(stopped)
+    }
+}
+
 pin_project! {
     /// The future of [`catch_stopped()`].
     #[must_use = "futures do nothing until they are awaited"]
@@ -89,6 +97,7 @@ impl<F: Future> Future for CatchStopped<F> {
                 Polled::Stopped => {
                     let reason = outer.stop_reason();
                     future.set(None);
+                    outer.stop_was_caught();
                     Poll::Ready(Err(Stopped { reason }))
                 }
             }

@@ -5,11 +5,13 @@
 //! | `checkpoint.rs`, `stoppable.rs` | points at which a function may be stopped |
 //! | `stopped.rs`, `forever.rs` | ending as stopped, at once or when a stop is requested |
 //! | `catch_stopped.rs` | turning a stop into a value |
+//! | `budget.rs` | how many awaits may be ready at once |
 //! | `run_on.rs`, `reschedule.rs` | another executor, for one future or from here on |
 //! | `with_local.rs` | another value of a key in the environment |
 //! | `current.rs` | the environment of the running task, for plain functions |
 //! | `no_return.rs` | the type `!` on stable Rust |
 
+pub mod budget;
 mod catch_stopped;
 mod checkpoint;
 pub mod current;

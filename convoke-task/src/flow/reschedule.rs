@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, outside_a_task};
+use convoke_core::raw::{Frame, budget, outside_a_task};
 use convoke_core::{Executor, ExecutorRef};
 
 use crate::task::Inside;
@@ -72,9 +72,10 @@ impl Future for Reschedule {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("`reschedule`") };
             let Some(task) = Inside::of(frame.operation_owner()) else { outside_a_task("`reschedule`") };
-            if frame.honour_stop() {
+            if frame.honour_stop() || !budget::may_proceed(cx) {
                 return Poll::Pending;
             }
+            budget::spend();
             match core::mem::replace(&mut self.stage, Stage::Done) {
                 Stage::New(executor) if executor == *task.executor() => Poll::Ready(Ok(executor)),
                 Stage::New(_) if task.is_local() => Poll::Ready(Err(NotSend)),

@@ -1,19 +1,21 @@
 //! `stoppable(future)`: makes a foreign future stop.
 
+use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
 use pin_project_lite::pin_project;
 
 /// Makes a future of another crate, which knows nothing of stops, give way to one: if a stop is requested
-/// while it waits, it is dropped, and the function that awaits it ends as stopped.
+/// while it waits, it is dropped, and the function that awaits it ends as stopped. Clean-up of Convoke that has
+/// begun inside is awaited first.
 ///
-/// Futures of Convoke see a stop themselves and end in order; they do not need this. A foreign future that is
-/// awaited without it runs to its end: only its author knows what it loses when it is dropped.
+/// Only needed where the policy [`ForeignFutures`](convoke_core::ForeignFutures) is to let such futures run to
+/// their end. By default they give way without it. Futures of Convoke see a stop themselves and end in order.
 ///
 /// - *Completes with* what the future returns, or stopped.
 /// - *If dropped*, the future is dropped.
@@ -35,7 +37,12 @@ use pin_project_lite::pin_project;
 /// ```
 #[track_caller]
 pub fn stoppable<F: IntoFuture>(future: F) -> Stoppable<F::IntoFuture> {
-    Stoppable { future: Some(future.into_future()), location: Location::caller(), watch: StopWatch::new() }
+    Stoppable {
+        future: Some(future.into_future()),
+        stopped: Cell::new(false),
+        location: Location::caller(),
+        watch: StopWatch::new(),
+    }
 }
 
 pin_project! {
@@ -44,6 +51,7 @@ pin_project! {
     pub struct Stoppable<F> {
         #[pin]
         future: Option<F>,
+        stopped: Cell<bool>,
         location: &'static Location<'static>,
         watch: StopWatch,
     }
@@ -57,17 +65,20 @@ impl<F: Future> Future for Stoppable<F> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("`stoppable`") };
             // Polled first: a result that is ready is not lost to a stop at the same time.
-            if let Some(future) = this.future.as_mut().as_pin_mut()
-                && let Poll::Ready(value) = future.poll(cx)
-            {
-                return Poll::Ready(value);
+            if let Some(future) = this.future.as_mut().as_pin_mut() {
+                let inside = frame.same(this.stopped);
+                match inside.poll(future, cx) {
+                    Polled::Ready(value) => return Poll::Ready(value),
+                    // A clean-up that has begun inside is awaited.
+                    Polled::Pending if !frame.is_asked_to_stop() || !inside.may_be_dropped() => {
+                        frame.waits_at(this.location);
+                        this.watch.watch(frame, cx);
+                        return Poll::Pending;
+                    }
+                    Polled::Pending | Polled::Stopped => this.future.set(None),
+                }
             }
-            if frame.honour_stop() {
-                this.future.set(None);
-            } else {
-                frame.waits_at(this.location);
-                this.watch.watch(frame, cx);
-            }
+            frame.set_stopped();
             Poll::Pending
         })
     }

@@ -44,7 +44,7 @@ impl Future for EndStopped {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<NoReturn> {
         Frame::current(|frame| match frame {
-            Some(frame) => frame.set_stopped(),
+            Some(frame) => frame.stop_itself(),
             None => outside_a_task("`stopped()`"),
         });
         Poll::Pending

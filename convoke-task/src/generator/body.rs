@@ -14,7 +14,7 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::KeptFrame;
 
-use super::exchange::{Exchange, Identity};
+use super::exchange::{Exchange, Identity, Settled};
 use crate::framed::Framed;
 
 /// The body of a generator, with the exchange before it.
@@ -60,14 +60,19 @@ impl<T, F: ?Sized> Body<T, F> {
             // dropped.
             unsafe { Pin::new_unchecked(&mut *(*memory).future) }.poll(cx)
         };
-        // SAFETY: `new` has settled the frame; `&mut self` shows that the body is not being polled.
-        unsafe { self.exchange().polls(cx, poll) }
+        self.settled().polls(cx, poll)
     }
 
     /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
-        // SAFETY: `new` has settled the frame; a poll would have `&mut self`, so the body is not being polled.
-        unsafe { self.exchange().is_held() }
+        self.settled().is_held()
+    }
+
+    #[inline]
+    fn settled(&self) -> Settled<'_, T> {
+        // SAFETY: `new` has settled the frame. The body is polled in `poll` only, which has `&mut self`, and
+        // calls this before it does so.
+        unsafe { Settled::new(self.exchange()) }
     }
 }
 

@@ -54,6 +54,10 @@ pub(super) struct Exchange<T> {
     slot: Slot<T>,
     /// The region of the body.
     pub(super) region: Region,
+    /// The number of owners around the code that made the generator.
+    depth: usize,
+    /// True in a poll in which only the consumer's wait is asked to stop, and not the body.
+    only_next_is_asked: Cell<bool>,
 }
 
 /// The slot for a value.
@@ -96,32 +100,27 @@ impl<T> Slot<T> {
 impl<T> Exchange<T> {
     pub(super) fn new() -> Self {
         let slot = Slot { value: Cell::new(None), waker: Cell::new(ptr::null()) };
-        Self { frame: KeptFrame::new(), slot, region: Region::new() }
+        let depth = Frame::current(|frame| frame.map_or(0, Frame::depth));
+        Self {
+            frame: KeptFrame::new(),
+            slot,
+            region: Region::new(),
+            depth,
+            only_next_is_asked: Cell::new(false),
+        }
     }
 
     pub(super) fn identity(&self) -> Identity<T> {
         Identity { number: self.frame.number(), _values: PhantomData }
     }
 
-    /// Polls the body, inside the current frame, or outside of tasks.
-    ///
-    /// # Safety
-    /// The frame was [settled](KeptFrame::settle), and the body is not being polled.
+    /// Returns true if only the consumer's wait is asked to stop: by a `timeout` around `next`, for example. The
+    /// generator was made outside of what is asked, so it lives on, and the body hears nothing.
     #[inline]
-    pub(super) unsafe fn polls<R>(
-        &self,
-        cx: &mut Context<'_>,
-        poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
-    ) -> Poll<R> {
-        self.slot.waker.set(cx.waker());
-        Frame::current(|frame| {
-            let Some(outer) = frame else { return self.polls_outside(cx, poll) };
-            self.region.hear_now(outer, cx);
-            let asked = self.region.is_asked();
-            // SAFETY: the caller says that the frame was settled and the body is not polled; `outer` is the
-            // current frame.
-            unsafe { self.frame.within(outer, asked, || poll(cx)) }
-        })
+    pub(super) fn hears_only_next(&self, outer: &Frame<'_>) -> bool {
+        let only_next = outer.is_asked_to_stop() && !self.region.is_asked() && !outer.is_asked_at(self.depth);
+        self.only_next_is_asked.set(only_next);
+        only_next
     }
 
     /// Polls the body outside of tasks.
@@ -141,15 +140,6 @@ impl<T> Exchange<T> {
         self.slot.value.take()
     }
 
-    /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
-    ///
-    /// # Safety
-    /// The frame was [settled](KeptFrame::settle), and the body is not being polled.
-    pub(super) unsafe fn is_held(&self) -> bool {
-        // SAFETY: the caller says that the frame was settled, and that the body is not being polled.
-        unsafe { self.frame.is_held() }
-    }
-
     /// Returns the frame around that of the body, while the body is polled.
     fn around(&self) -> &Frame<'_> {
         // SAFETY: only the methods of `FrameOwner` call this, through the frame; and that can be found only
@@ -158,12 +148,58 @@ impl<T> Exchange<T> {
     }
 }
 
+/// An exchange whose frame was [settled](KeptFrame::settle), while its body is not being polled.
+#[derive(Clone, Copy)]
+pub(super) struct Settled<'a, T>(&'a Exchange<T>);
+
+impl<'a, T> Settled<'a, T> {
+    /// Takes an exchange.
+    ///
+    /// # Safety
+    /// Its frame was settled, and its body is not being polled until `polls` is called.
+    #[inline]
+    pub(super) unsafe fn new(exchange: &'a Exchange<T>) -> Self {
+        Self(exchange)
+    }
+
+    /// Polls the body, with its frame as the current one.
+    #[inline]
+    pub(super) fn polls<R>(
+        self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+    ) -> Poll<R> {
+        let exchange = self.0;
+        exchange.slot.waker.set(cx.waker());
+        Frame::current(|frame| {
+            let Some(outer) = frame else { return exchange.polls_outside(cx, poll) };
+            if exchange.hears_only_next(outer) {
+                exchange.region.hear_exploration(cx);
+            } else {
+                exchange.region.hear_now(outer, cx);
+            }
+            let asked = exchange.region.is_asked();
+            // SAFETY: the type: the frame was settled, and the body is not polled. `outer` is the current frame.
+            unsafe { exchange.frame.within(outer, asked, || poll(cx)) }
+        })
+    }
+
+    /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
+    pub(super) fn is_held(self) -> bool {
+        // SAFETY: the type: the frame was settled, and the body is not polled.
+        unsafe { self.0.frame.is_held() }
+    }
+}
+
 impl<T> FrameOwner for Exchange<T> {
     fn env(&self) -> &Env {
-        self.region.env_in(self.around())
+        self.region.env_with(self.around(), FrameOwner::stop_reason(self))
     }
 
     fn stop_reason(&self) -> Option<StopReason> {
+        if self.only_next_is_asked.get() {
+            return self.region.stop_reason();
+        }
         self.region.stop_reason_in(self.around())
     }
 
@@ -195,15 +231,22 @@ pub(super) fn give_at_once<T>(
     Frame::current(|frame| {
         let Some(frame) = frame else { return false };
         let Some(found) = KeptFrame::nearest(frame, identity.number) else { return false };
-        // SAFETY: rule 1: the exchange is alive, for its frame was found. Rule 2: its slot is for values of
-        // type `T`.
-        let slot = unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).slot };
-        if frame.is_asked_to_stop() || !slot.is_empty() || !ptr::eq(slot.waker.get(), waker) {
-            return false;
-        }
-        slot.value.set(value());
-        true
+        with_found(identity, found.cast(), |slot| {
+            if frame.is_asked_to_stop() || !slot.is_empty() || !ptr::eq(slot.waker.get(), waker) {
+                return false;
+            }
+            slot.value.set(value());
+            true
+        })
     })
+}
+
+/// Calls `f` with the slot of an exchange that was found on this thread by the number of its generator.
+#[inline]
+fn with_found<T, R>(_: Identity<T>, found: NonNull<()>, f: impl FnOnce(&Slot<T>) -> R) -> R {
+    // SAFETY: rule 1: the generator is being polled below on this stack, so its exchange is alive; the
+    // reference does not leave `f`. Rule 2: its slot is for values of type `T`.
+    f(unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).slot })
 }
 
 /// Calls `f` with the slot of this generator, or with `None` if the generator is not being polled on this
@@ -211,7 +254,8 @@ pub(super) fn give_at_once<T>(
 pub(super) fn with_slot<T, R>(identity: Identity<T>, f: impl FnOnce(Option<&Slot<T>>) -> R) -> R {
     let inside = Frame::current(|frame| KeptFrame::find(frame?, identity.number));
     let found = inside.map(NonNull::cast).or_else(|| outside::find(identity.number));
-    // SAFETY: rule 1: the generator is being polled below on this stack, so its exchange is alive; the
-    // reference does not leave `f`. Rule 2: its slot is for values of type `T`.
-    f(found.map(|exchange| unsafe { &(*exchange.cast::<Exchange<T>>().as_ptr()).slot }))
+    match found {
+        Some(found) => with_found(identity, found, |slot| f(Some(slot))),
+        None => f(None),
+    }
 }

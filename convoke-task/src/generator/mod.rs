@@ -33,7 +33,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::Panic;
-use convoke_core::raw::{Frame, StopWatch};
+use convoke_core::raw::{Frame, StopWatch, budget};
 use futures_core::Stream;
 
 use crate::region::pass_on_stop;
@@ -162,7 +162,8 @@ where
     /// Waits for the next value.
     ///
     /// - *Completes with* the value; or with `None`, if the body has ended. Stopped, if the body stopped,
-    ///   also where it yields because the consumer's task is asked to stop.
+    ///   also where it yields because the consumer is asked to stop. If only this call is asked to stop, by a
+    ///   `timeout` around it for example, it ends as stopped, and the body stays where it waits.
     /// - *If dropped*, the body stays where it waits.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* with the panic of the body.
@@ -227,16 +228,23 @@ where
     #[cold]
     fn wait(&mut self, value: Option<T>, cx: &Context<'_>) -> Advanced<T, F::Output> {
         let Some(body) = &self.body else { return Advanced::Stopped };
-        let (region, held) = (&body.exchange().region, body.is_held());
+        let (exchange, held) = (body.exchange(), body.is_held());
+        let region = &exchange.region;
         let stopped = Frame::current(|frame| {
             let Some(frame) = frame else { return false };
             let stopped = region.stopped().get() && !held;
             if !stopped && value.is_none() {
+                self.watch.watch(frame, cx);
+                let only_next = exchange.hears_only_next(frame);
                 if held {
                     frame.hold();
+                } else if only_next {
+                    // The body stays where it waits, for a later call of `next`.
+                    frame.set_stopped();
                 }
-                self.watch.watch(frame, cx);
-                region.hear_now(frame, cx);
+                if !only_next {
+                    region.hear_now(frame, cx);
+                }
             }
             stopped
         });
@@ -263,6 +271,15 @@ where
             }
             None => Advanced::Returned(output),
         }
+    }
+
+    /// Yields because the budget of the task is spent. A body that must not be dropped yet still holds the task.
+    #[cold]
+    fn yields<R>(&self) -> Poll<R> {
+        if self.body.as_ref().is_some_and(Body::is_held) {
+            Frame::hold_current();
+        }
+        Poll::Pending
     }
 
     /// Marks the body as begun. Returns false if it has ended.
@@ -316,8 +333,14 @@ where
         if this.stage != Stage::Waits && !this.begin() {
             return this.after_end();
         }
+        if !budget::may_proceed(cx) {
+            return this.yields();
+        }
         match this.advance(cx) {
-            Advanced::Yielded(value) => Poll::Ready(Some(F::Output::item(value))),
+            Advanced::Yielded(value) => {
+                budget::spend();
+                Poll::Ready(Some(F::Output::item(value)))
+            }
             Advanced::Returned(output) => Poll::Ready(output.last()),
             Advanced::Waits => Poll::Pending,
             Advanced::Stopped => pass_on_stop(),

@@ -4,18 +4,16 @@
 
 use core::cell::Cell;
 use core::future::Future;
-use core::mem::MaybeUninit;
 use core::panic::Location;
-use core::ptr::NonNull;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::thread_local;
-use convoke_core::{Env, ExecutorRef, Outcome};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome};
 use convoke_exec::RunLoop;
 
-use super::root_parent::RootParent;
-use crate::task::{Ending, Known, TaskHeader, no_memory};
+use super::root_parent::{RootEnd, RootParent};
+use crate::frame_arc::FrameArc;
+use crate::task::{Spawnable, no_memory};
 
 /// Runs a future on the calling thread until it has ended, as the root task of a run loop of its own. For
 /// `main` without the attribute, for tests, and for threads of foreign libraries. In a task, `await` the
@@ -106,37 +104,24 @@ impl BlockOn for RunLoop {
         let location = Location::caller();
         let executor = ExecutorRef::new(self.executor());
         let env = Env::new().with(changes.executor(executor));
-        let mut storage = MaybeUninit::<Waiting<F::Output>>::uninit();
-        let waiting = NonNull::from(&mut storage).cast::<Waiting<F::Output>>();
-        // SAFETY: `storage` is on this stack and does not move, and this function returns only after the task
-        // has delivered: nothing in between unwinds, as panics on the loop are caught. The root parent is the
-        // first field (`repr(C)`).
-        let waiting = unsafe {
-            waiting.write(Waiting {
-                root: RootParent::new(waiting.cast(), env, None),
-                outcome: UnsafeCell::new(None),
-                done: Cell::new(false),
-            });
-            waiting.as_ref()
+        let waiting = Waiting { outcome: Cell::new(None), done: Cell::new(false) };
+        let Some(root) = RootParent::new(&FrameAllocator::recycling(), env, None, waiting) else {
+            no_memory::<F>(location).resume()
         };
-        let started = self.at_home(|| {
-            // SAFETY: this is the owner thread of the loop. The future is dropped before the task delivers,
-            // and so outlived by all that it borrows.
-            unsafe { waiting.root.start(future, ToStack(NonNull::from(waiting)), true, location) }
-        });
-        let (panic, outcome) = match started {
-            Ok(()) => {
-                let panic = self.run_until(|| waiting.done.get());
-                // SAFETY: rule 2 of `Waiting`: the task has delivered.
-                (panic, unsafe { (*waiting.outcome.get()).take() })
-            }
+        // SAFETY: this function returns only after the task has ended, and its future is gone: nothing in
+        // between unwinds, as panics on the loop are caught.
+        let future = unsafe { Spawnable::borrowing_here(future) };
+        let started = self.on_owner_thread(|| RootParent::start(&root, future, ToWaiting, location));
+        let panic = match started {
+            Ok(()) => self.run_until(|| root.done.get()),
             Err(future) => {
                 drop(future);
-                (None, Some(Outcome::Panicked(no_memory::<F>(location))))
+                root.outcome.set(Some(Outcome::Panicked(no_memory::<F>(location))));
+                None
             }
         };
-        // SAFETY: it was initialised above, and the task, if there was one, has left.
-        unsafe { storage.assume_init_drop() };
+        let outcome = root.outcome.take();
+        drop(root);
         let outcome = outcome.expect("the outcome is stored before `done` is set").resume_panic();
         match panic {
             Some(panic) => panic.resume(),
@@ -145,35 +130,18 @@ impl BlockOn for RunLoop {
     }
 }
 
-/// The parent of the task, on the stack of the thread that runs it.
-/// 1. Until the task has delivered, `outcome` belongs to the task.
-/// 2. Afterwards it belongs to the waiting thread. Both are this thread.
-#[repr(C)]
+/// The state that the task and the waiting thread share. Both are on one thread.
 struct Waiting<T> {
-    /// First, so that a pointer to the root parent is a pointer to this.
-    root: RootParent,
-    outcome: UnsafeCell<Option<Outcome<T>>>,
+    outcome: Cell<Option<Outcome<T>>>,
     done: Cell<bool>,
 }
 
-/// The ending that puts the outcome on the stack of the waiting thread.
-struct ToStack<T>(NonNull<Waiting<T>>);
+/// Stores the outcome for the waiting thread.
+struct ToWaiting;
 
-// SAFETY: nothing here frees the task. All of it happens on the owner thread, which waits.
-unsafe impl<T> Ending<T> for ToStack<T> {
-    unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<T>>) {
-        // SAFETY: the waiting thread keeps its stack until the task has delivered; the task calls this once.
-        unsafe { self.0.as_ref().root.ended() };
-    }
-
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the waiting thread keeps its stack until `done` is set. Rule 1 of `Waiting`; the outcome is
-        // in the slot, and is taken once.
-        unsafe {
-            let waiting = self.0.as_ref();
-            *waiting.outcome.get() = Some(slot.read());
-            waiting.done.set(true);
-        }
-        Known::ToTheParent
+impl<T> RootEnd<Waiting<T>, T> for ToWaiting {
+    fn tell(self, root: FrameArc<RootParent<Waiting<T>>>, outcome: Outcome<T>) {
+        root.outcome.set(Some(outcome));
+        root.done.set(true);
     }
 }

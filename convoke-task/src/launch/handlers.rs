@@ -1,18 +1,13 @@
 //! The handlers that are called when a launched task has ended, and the ending that calls them.
 
-#![allow(unsafe_code)]
-
-use core::cell::Cell;
 use core::fmt;
-use core::ptr::NonNull;
 
 use convoke_core::{Executor, Outcome, Panic};
 
-use super::root::Root;
+use super::root::{Root, Shared};
+use super::root_parent::RootEnd;
 use crate::Stopped;
 use crate::frame_arc::FrameArc;
-use crate::scope::name_panic;
-use crate::task::{Ending, Known, TaskHeader};
 
 /// The handlers of values and errors of a launch so far; one more can be added.
 pub trait OnEnd: Sized {
@@ -188,41 +183,25 @@ impl<H> Handlers<H> {
     }
 }
 
-/// The ending that passes the outcome through the handlers to the root.
-pub(super) struct ToRoot<U, H> {
-    root: FrameArc<Root<U>>,
-    handlers: Cell<Option<Handlers<H>>>,
-}
+/// Passes the outcome through the handlers to the waiter.
+impl<T, U, H: Finish<T, Output = U>> RootEnd<Shared<U>, T> for Handlers<H> {
+    const NAMES_PANICS: bool = true;
 
-impl<U, H> ToRoot<U, H> {
-    pub(super) fn new(root: FrameArc<Root<U>>, handlers: Handlers<H>) -> Self {
-        Self { root, handlers: Cell::new(Some(handlers)) }
-    }
-}
-
-// SAFETY: nothing here frees the task.
-unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
-    unsafe fn ended(&self, task: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) {
-        // SAFETY: the task calls this once, from inside, with the outcome in the slot.
-        unsafe {
-            self.root.parent.ended();
-            name_panic(task, self.root.parent.name(), slot);
-        }
-    }
-
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is in the slot, and is taken once.
-        let outcome = unsafe { slot.read() };
-        let Some(handlers) = self.handlers.take() else { return Known::ToTheParent };
-        let stopped = Stopped::new(self.root.parent.env().stop().reason());
-        let called = Panic::catch(|| handlers.call(outcome, stopped));
+    fn tell(self, root: FrameArc<Root<U>>, outcome: Outcome<T>) {
+        let stopped = Stopped::new(root.env().stop().reason());
+        let called = Panic::catch(|| self.call(outcome, stopped));
         // A panic that is caught here is that of the destructor of a handler that was not called.
         let (outcome, reported) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
-        self.root.ended(outcome, reported);
-        // An executor of the program may panic: the task must leave all the same. The panic hook has reported
+        // An executor of the program may panic: the waiter must hear all the same. The panic hook has reported
         // it.
-        let _ = Panic::catch(|| self.root.parent.env().executor().work_ended());
-        Known::ToTheParent
+        let executor = Panic::catch(|| root.env().executor().clone());
+        let waiter = root.end(outcome, reported);
+        // Before the waiter hears: it may count on the memory being released.
+        drop(root);
+        if let Some(waiter) = waiter {
+            waiter.tell();
+        }
+        let _ = executor.and_then(|executor| Panic::catch(|| executor.work_ended()));
     }
 }
 

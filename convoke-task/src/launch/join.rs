@@ -15,7 +15,8 @@ use convoke_core::raw::{
 use convoke_core::{Never, Outcome, Panic, StopReason, StopSource};
 
 use super::launched::Launched;
-use super::root::{Consumer, Waiter};
+use super::root::{Root, Waiter};
+use crate::frame_arc::FrameArc;
 
 impl<T: Send> Launched<T> {
     /// Connects it to a receiver, as an operation that waits for the launched task.
@@ -23,8 +24,8 @@ impl<T: Send> Launched<T> {
     pub fn connect<C: OnComplete<Outcome<T>>>(self, receiver: C) -> JoinOperation<T, C> {
         JoinOperation {
             launched: UnsafeCell::new(Some(self)),
+            root: UnsafeCell::new(None),
             receiver: UnsafeCell::new(Some(receiver)),
-            outcome: UnsafeCell::new(None),
             callback: UnsafeCell::new(None),
             handshake: Handshake::new(),
             _pinned: PhantomPinned,
@@ -57,15 +58,16 @@ impl<T: Send + 'static> IntoFuture for Launched<T> {
 
 /// The operation of a [`Launched`]. The rules of which thread may touch which field:
 ///
-/// 1. `outcome` is written by the thread that ends the wait, before it arrives at the handshake: that on
-///    which the launched task ends, or `start` if the task has ended already.
-/// 2. `start` arrives there too, as its last step. The second to arrive has every field to itself.
-/// 3. Before that, every other field belongs to `start`.
+/// 1. Two arrive at the handshake: `start`, as its last step; and the end of the launched task, through
+///    [`JoinWaits`], or `start` again if the task has ended by then.
+/// 2. The second to arrive has every field to itself. Before that, every field belongs to `start`.
+/// 3. The operation stays where it is, and alive, until both have arrived and its receiver is completed.
 pub struct JoinOperation<T, R> {
     /// Set until `start`: an operation that is not started drops the `Launched`.
     launched: UnsafeCell<Option<Launched<T>>>,
+    /// Set by `start`.
+    root: UnsafeCell<Option<FrameArc<Root<T>>>>,
     receiver: UnsafeCell<Option<R>>,
-    outcome: UnsafeCell<Option<Outcome<T>>>,
     callback: UnsafeCell<Option<RawCallback<PassOn>>>,
     handshake: Handshake,
     _pinned: PhantomPinned,
@@ -74,12 +76,30 @@ pub struct JoinOperation<T, R> {
 // SAFETY: rules 1 to 3 give each field to one thread at a time, and all of them are `Send`.
 unsafe impl<T: Send, R: Send> Send for JoinOperation<T, R> {}
 
+/// The right of the launched task to arrive at the handshake of the operation that waits for it, once.
+pub(super) struct JoinWaits {
+    operation: NonNull<()>,
+    arrive: unsafe fn(NonNull<()>),
+}
+
+// SAFETY: any thread may arrive.
+unsafe impl Send for JoinWaits {}
+
+impl JoinWaits {
+    /// Arrives.
+    pub(super) fn tell(self) {
+        // SAFETY: rules 1 and 3: the operation, which made this for the end of the launched task, is alive
+        // until that has arrived, here.
+        unsafe { (self.arrive)(self.operation) };
+    }
+}
+
 impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved out of the pin.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 3: the fields belong to `start` until it arrives at the handshake, which is its last
-        // step. The operation is pinned, so the task may point to it. The environment of the receiver
+        // All fields are cells.
+        let this = NonNull::from(&*self);
+        // SAFETY: rule 2: the fields belong to `start` until it arrives at the handshake, which is its last
+        // step. Rule 3: the operation is pinned, so the task may point to it. The environment of the receiver
         // outlives the callback, which is removed after the handshake.
         unsafe {
             let parts = this.as_ref();
@@ -88,52 +108,39 @@ impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
             else {
                 return;
             };
-            let root = launched.into_root();
+            let root = (*parts.root.get()).insert(launched.into_root());
             let callback = (*parts.callback.get()).insert(RawCallback::new(PassOn(root.source.clone())));
             // If a stop was requested already, this runs callbacks of the launched task. `start` must not
             // unwind; the panic hook has reported a panic.
             let _ = Panic::catch(|| callback.register(receiver.env().stop()));
-            let consumer = Consumer { operation: this.cast(), end: Self::end };
-            if let Ok((outcome, _)) = root.take_or_wait(Waiter::Operation(consumer)) {
-                Self::end(this.cast(), outcome);
+            let waits = JoinWaits { operation: this.cast(), arrive: Self::arrive };
+            if root.wait(Waiter::Operation(waits)).is_none() {
+                Self::arrive(this.cast());
             }
-            drop(root);
-            Self::arrive(this);
+            Self::arrive(this.cast());
         }
     }
 }
 
 impl<T: Send, R: OnComplete<Outcome<T>>> JoinOperation<T, R> {
-    /// Ends the wait with this outcome.
+    /// Arrives at the handshake. The second to arrive takes the outcome and completes the receiver.
     ///
     /// # Safety
-    /// Called once, and the operation is alive: rule 1.
-    unsafe fn end(this: NonNull<()>, outcome: Outcome<T>) {
-        let this = this.cast::<Self>();
-        // SAFETY: rule 1. The operation is not touched after the handshake, unless `arrive` finds this thread
-        // the second.
+    /// Rule 1: called twice, and the operation is alive until then: rule 3.
+    unsafe fn arrive(this: NonNull<()>) {
+        // SAFETY: rule 3: the operation is alive. Rule 2: the second to arrive has it to itself.
         unsafe {
-            *this.as_ref().outcome.get() = Some(outcome);
-            Self::arrive(this);
-        }
-    }
-
-    /// Arrives at the handshake. The second to arrive completes the receiver.
-    ///
-    /// # Safety
-    /// Called once by `start` and once by `end`.
-    unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived. Rule 2: the second to arrive has it to
-        // itself.
-        unsafe {
-            let this = this.as_ref();
+            let this = this.cast::<Self>().as_ref();
             if !this.handshake.arrive() {
                 return;
             }
             *this.callback.get() = None;
-            if let (Some(receiver), Some(outcome)) =
-                ((*this.receiver.get()).take(), (*this.outcome.get()).take())
+            let (receiver, root) = ((*this.receiver.get()).take(), (*this.root.get()).take());
+            if let (Some(receiver), Some(root)) = (receiver, root)
+                && let Some(outcome) = root.take()
             {
+                root.wait_until_unique();
+                drop(root);
                 receiver.complete(outcome);
             }
         }

@@ -1,10 +1,6 @@
 //! The handle of a launched task: the one way to wait for it.
 
-#![allow(unsafe_code)]
-
-use core::alloc::Layout;
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::panic::Location;
 
 use convoke_core::raw::sync::thread;
@@ -14,6 +10,7 @@ use convoke_core::{Outcome, Panic, StopReason};
 use super::root::{Root, Waiter, discard};
 use crate::frame_arc::FrameArc;
 use crate::own_thread::runs_only_here;
+use crate::task_waits::TaskWaits;
 
 /// A task that was [launched](crate::launch()), with all that it awaits and spawns: the one way to wait for
 /// it. In a task, `launched.await` waits, and passes a stop request on. It is a sender, too.
@@ -27,27 +24,23 @@ use crate::own_thread::runs_only_here;
 ///   cannot end.
 #[must_use = "dropping it asks the launched task to stop, and blocks until it has; use `wait` to wait for it"]
 pub struct Launched<T> {
-    root: FrameArc<Root<T>>,
+    /// `None` if it was waited for, or became an operation.
+    root: Option<FrameArc<Root<T>>>,
     location: &'static Location<'static>,
 }
 
-// SAFETY: a lock guards what is shared with the launched task, and `T`, which moves from its thread to this
-// one, is `Send`.
-unsafe impl<T: Send> Send for Launched<T> {}
-// SAFETY: a shared reference only requests a stop, and asks if the task has ended; both may be done from any
-// thread.
-unsafe impl<T: Send> Sync for Launched<T> {}
-
 impl<T> Launched<T> {
     pub(super) fn new(root: FrameArc<Root<T>>, location: &'static Location<'static>) -> Self {
-        Self { root, location }
+        Self { root: Some(root), location }
     }
 
     /// Returns the root, without asking the launched task to stop.
-    pub(super) fn into_root(self) -> FrameArc<Root<T>> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: `self` is given up, and the field is not used again. The other field has no destructor.
-        unsafe { (&raw const this.root).read() }
+    pub(super) fn into_root(mut self) -> FrameArc<Root<T>> {
+        self.root.take().expect(ONE_ROOT)
+    }
+
+    fn root(&self) -> &FrameArc<Root<T>> {
+        self.root.as_ref().expect(ONE_ROOT)
     }
 
     /// Asks the launched task to stop. It still has to be waited for.
@@ -55,13 +48,13 @@ impl<T> Launched<T> {
     /// # Panics
     /// If a callback that is registered with its stop token does.
     pub fn request_stop(&self, reason: StopReason) {
-        self.root.source.request_stop(reason);
+        self.root().source.request_stop(reason);
     }
 
     /// Returns true if the launched task has ended and its handlers have been called. Then
     /// [`wait`](Launched::wait) does not block.
     pub fn has_ended(&self) -> bool {
-        self.root.has_ended()
+        self.root().has_ended()
     }
 
     /// Blocks this thread until the launched task has ended.
@@ -76,20 +69,26 @@ impl<T> Launched<T> {
              loop until it has ended",
             self.location
         );
-        wait(&self.into_root()).0.resume_panic()
+        let outcome = wait(&self.into_root()).0;
+        outcome.resume_panic()
     }
 
     /// Returns true if this is the one thread that could run the launched task.
     fn would_wait_for_itself(&self) -> bool {
-        runs_only_here(self.root.parent.env().executor())
+        runs_only_here(self.root().env().executor())
     }
 }
 
-/// Blocks until the launched task has ended. Does not panic.
-fn wait<T>(root: &Root<T>) -> (Outcome<T>, bool) {
+const ONE_ROOT: &str = "a `Launched` gives its root away when it is consumed";
+
+/// Blocks until the launched task has ended, and its memory is released. Does not panic.
+fn wait<T>(root: &FrameArc<Root<T>>) -> (Outcome<T>, bool) {
     loop {
         match root.take_or_wait(Waiter::Thread(thread::current())) {
-            Ok(outcome) => return outcome,
+            Ok(outcome) => {
+                root.wait_until_unique();
+                return outcome;
+            }
             // Its runnable may be waiting to be refused further up on this stack.
             Err(_) if Runnable::stop_deferred() => {}
             Err(_) => thread::park(),
@@ -99,21 +98,19 @@ fn wait<T>(root: &Root<T>) -> (Outcome<T>, bool) {
 
 impl<T> Drop for Launched<T> {
     fn drop(&mut self) {
-        if self.has_ended() {
-            let (outcome, reported) = wait(&self.root);
+        let Some(root) = &self.root else { return };
+        if root.has_ended() {
+            let (outcome, reported) = wait(root);
             return discard(outcome, reported);
         }
         // The panic hook has reported a panic of a callback.
-        let _ = Panic::catch(|| self.root.source.request_stop(StopReason::Abandoned));
-        let in_task = Frame::current(|frame| {
-            let memory = frame?.operation_owner().adopt(Layout::new::<u8>());
-            Some(self.root.take_or_wait(Waiter::Task(memory)))
-        });
+        let _ = Panic::catch(|| root.source.request_stop(StopReason::Abandoned));
+        let in_task = Frame::current(|frame| Some(root.take_or_wait(Waiter::Task(TaskWaits::new(frame?)))));
         match in_task {
             Some(Ok((outcome, reported))) => discard(outcome, reported),
             Some(Err(_)) => {}
-            None if self.has_ended() || !self.would_wait_for_itself() => {
-                let (outcome, reported) = wait(&self.root);
+            None if root.has_ended() || !self.would_wait_for_itself() => {
+                let (outcome, reported) = wait(root);
                 discard(outcome, reported);
             }
             // It was asked to stop, and so is queued: the executor runs it, or ends it when it ends itself. A
@@ -132,7 +129,7 @@ impl<T> fmt::Debug for Launched<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Launched")
             .field("launched at", &self.location)
-            .field("has ended", &self.has_ended())
+            .field("has ended", &self.root.as_ref().is_none_or(|root| root.has_ended()))
             .finish_non_exhaustive()
     }
 }

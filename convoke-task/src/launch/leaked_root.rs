@@ -1,33 +1,24 @@
 //! A root task that a test runs step by step: it is leaked if it does not end.
 
-#![allow(unsafe_code)]
-
+use core::fmt;
 use core::future::Future;
 use core::panic::Location;
-use core::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use convoke_core::{Env, Outcome};
+use convoke_core::{Env, FrameAllocator, Outcome};
 
-use super::root_parent::RootParent;
-use crate::task::{Ending, Known, TaskHeader, no_memory};
+use super::root_parent::{RootEnd, RootParent};
+use crate::frame_arc::FrameArc;
+use crate::task::{Spawnable, no_memory};
 
 /// A root task on a loop that the caller runs. If dropped before the task has ended, the memory is leaked,
 /// since other tasks may point into it; its loop must then be leaked, too.
-#[derive(Debug)]
 pub struct LeakedRoot<T> {
-    storage: NonNull<Storage<T>>,
+    root: FrameArc<RootParent<End<T>>>,
 }
 
-/// The parent of the task.
-#[repr(C)]
-struct Storage<T> {
-    /// First, so that a pointer to the root parent is a pointer to this.
-    parent: RootParent,
-    end: End<T>,
-}
-
-type End<T> = Arc<Mutex<Ended<T>>>;
+/// The end of the task, as the test sees it.
+type End<T> = Mutex<Ended<T>>;
 
 enum Ended<T> {
     NotYet,
@@ -36,23 +27,12 @@ enum Ended<T> {
     Taken,
 }
 
-/// The ending that puts the outcome into the storage.
-struct ToStorage<T> {
-    storage: NonNull<Storage<T>>,
-    end: End<T>,
-}
+/// Stores the outcome for the test.
+struct ToTest;
 
-// SAFETY: nothing here frees the task.
-unsafe impl<T> Ending<T> for ToStorage<T> {
-    unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<T>>) {
-        // SAFETY: the storage stays until the outcome was delivered; the task calls this once.
-        unsafe { self.storage.as_ref().parent.ended() };
-    }
-
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is in the slot, and is taken once.
-        *lock(&self.end) = Ended::With(unsafe { outcome.read() });
-        Known::ToTheParent
+impl<T> RootEnd<End<T>, T> for ToTest {
+    fn tell(self, root: FrameArc<RootParent<End<T>>>, outcome: Outcome<T>) {
+        *lock(&root) = Ended::With(outcome);
     }
 }
 
@@ -61,21 +41,15 @@ fn lock<T>(end: &End<T>) -> MutexGuard<'_, Ended<T>> {
 }
 
 impl<T> LeakedRoot<T> {
-    /// Starts a task that stays on the calling thread, which is the owner thread of the environment's executor.
+    /// Starts a task that stays on the calling thread, which runs work of the environment's executor now.
     ///
-    /// # Safety
-    /// This thread runs work of that executor now.
-    pub unsafe fn start_local<F>(
-        env: Env,
-        name: Arc<str>,
-        location: &'static Location<'static>,
-        future: F,
-    ) -> Self
+    /// # Panics
+    /// If it is not the owner thread of that executor.
+    pub fn start_local<F>(env: Env, name: Arc<str>, location: &'static Location<'static>, future: F) -> Self
     where
         F: Future<Output = T> + 'static,
     {
-        // SAFETY: the task is local, and this thread is the owner thread: the caller's promise.
-        unsafe { Self::begin(env, name, location, future, true) }
+        Self::begin(env, name, location, Spawnable::here(future))
     }
 
     /// Starts a task that may move to other executors.
@@ -83,43 +57,24 @@ impl<T> LeakedRoot<T> {
     where
         F: Future<Output = T> + Send + 'static,
     {
-        // SAFETY: the future is `Send`.
-        unsafe { Self::begin(env, name, location, future, false) }
+        Self::begin(env, name, location, Spawnable::anywhere(future))
     }
 
-    /// # Safety
-    /// The future is `Send`, or the task is local and this thread the owner thread of its executor.
-    unsafe fn begin<F>(
-        env: Env,
-        name: Arc<str>,
-        location: &'static Location<'static>,
-        future: F,
-        local: bool,
-    ) -> Self
+    fn begin<F>(env: Env, name: Arc<str>, location: &'static Location<'static>, future: Spawnable<F>) -> Self
     where
-        F: Future<Output = T> + 'static,
+        F: Future<Output = T>,
     {
-        let storage = NonNull::from(Box::leak(Box::<Storage<T>>::new_uninit())).cast::<Storage<T>>();
-        let end = Arc::new(Mutex::new(Ended::NotYet));
-        // SAFETY: the root parent is the first field (`repr(C)`) of what is put there. It stays until the
-        // task has delivered: see `drop`. The future borrows nothing; it is `Send`, or stays on this thread:
-        // the caller's promise.
-        let started = unsafe {
-            let parent = RootParent::new(storage.cast(), env, Some(name));
-            storage.write(Storage { parent, end: end.clone() });
-            let ending = ToStorage { storage, end: end.clone() };
-            storage.as_ref().parent.start(future, ending, local, location)
-        };
-        if let Err(future) = started {
+        let root = RootParent::new(&FrameAllocator::system(), env, Some(name), Mutex::new(Ended::NotYet));
+        let root = root.expect("there is memory for the parent of a test's root task");
+        if let Err(future) = RootParent::start(&root, future, ToTest, location) {
             drop(future);
-            *lock(&end) = Ended::With(Outcome::Panicked(no_memory::<F>(location)));
+            *lock(&root) = Ended::With(Outcome::Panicked(no_memory::<F>(location)));
         }
-        Self { storage }
+        Self { root }
     }
 
     fn end(&self) -> &End<T> {
-        // SAFETY: the storage is alive until `self` is dropped.
-        unsafe { &self.storage.as_ref().end }
+        &self.root
     }
 
     /// Returns true if the task has ended.
@@ -142,13 +97,16 @@ impl<T> LeakedRoot<T> {
 
 impl<T> Drop for LeakedRoot<T> {
     fn drop(&mut self) {
-        if self.has_ended() {
-            // SAFETY: the task has delivered and does not use the storage any more, which was allocated as a
-            // box.
-            drop(unsafe { Box::from_raw(self.storage.as_ptr()) });
-        } else {
-            leak(self.storage.as_ptr());
+        if !self.has_ended() {
+            // The task has a reference, and leads to it.
+            leak(core::ptr::from_ref(&*self.root).cast_mut());
         }
+    }
+}
+
+impl<T> fmt::Debug for LeakedRoot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeakedRoot").field("has ended", &self.has_ended()).finish_non_exhaustive()
     }
 }
 

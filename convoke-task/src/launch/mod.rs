@@ -3,13 +3,11 @@
 //! A launched task is a *root*: it has no task above it. All that it awaits and spawns ends before it does,
 //! and its [`Launched`] waits for it, so nothing is detached.
 
-#![allow(unsafe_code)]
-
-// `Launch` collects the options. `Launch::start` allocates a `Root`, which the task and the
-// `Launched` share, and posts the task. On the executor, the ending (`ToRoot`) calls the
-// handlers and stores the outcome in the root, or hands it to the one waiter there is: a blocked thread, an
-// operation (`launched.await`), or a task that dropped the `Launched`. `RootParent` is the
-// parent of every root task: it owns the environment, and passes its stop token's request on to the task.
+// `Launch` collects the options. `Launch::start` allocates a `Root`, which the task and the `Launched` share,
+// and posts the task. When the task has left on the executor, and its memory is released, the handlers are
+// called, the outcome is stored in the root, and the one waiter that there may be is told: a blocked thread, an
+// operation (`launched.await`), or a task that dropped the `Launched`. `RootParent` is the parent of every root
+// task: it owns the environment, and passes its stop token's request on to the task.
 //
 // | file | contents |
 // | --- | --- |
@@ -44,9 +42,10 @@ use std::sync::Arc;
 use convoke_core::env::{Changes, Local};
 use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Panic, StopToken};
 
+use crate::task::Spawnable;
 use crate::{Context, Stopped};
-use handlers::{Handlers, ToRoot};
-use root::Root;
+use handlers::Handlers;
+use root::{Root, new_root};
 
 /// Returns a builder for launching a root task on this executor; [`start`](Launch::start) launches it. For
 /// ordinary code: `main`, a callback, a thread of a foreign library. In a task, open a
@@ -222,12 +221,10 @@ impl<H> Launch<H> {
             changes = changes.allocator(allocator);
         }
         let env = self.around.with(changes);
-        let Some(root) = Root::new(env, source, self.name) else { no_memory::<F>(location) };
-        let ending = ToRoot::new(root.clone(), self.handlers);
-        root.parent.env().executor().work_began();
-        // SAFETY: the future is `Send` and `'static`; the ending keeps the root, and calls `ended`.
-        if unsafe { root.parent.start(future, ending, false, location) }.is_err() {
-            root.parent.env().executor().work_ended();
+        let Some(root) = new_root(env, source, self.name) else { no_memory::<F>(location) };
+        root.env().executor().work_began();
+        if Root::start(&root, Spawnable::anywhere(future), self.handlers, location).is_err() {
+            root.env().executor().work_ended();
             no_memory::<F>(location)
         }
         Launched::new(root, location)

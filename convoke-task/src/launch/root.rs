@@ -1,24 +1,26 @@
-//! The state that a launched task and its waiter share. The task has a reference, and so has the `Launched`
-//! or the operation that it became.
+//! The state that a launched task and its waiter share. The task has a reference until it has left, and the
+//! `Launched`, or the operation that it became, has one.
+//!
+//! This is no `Rendezvous`, by which a handle meets its child and a future its operation: the waiter need not
+//! be a future with a waker. It may be a thread, which is unparked, or a task, which is held; and each of them
+//! may begin to wait, and a `Launched` be asked if the task has ended, at any time. So a lock guards an `End`.
 
-#![allow(unsafe_code)]
-
-use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard, thread};
-use convoke_core::raw::{AdoptedMemory, OwnerRef};
 use convoke_core::{Env, Outcome, Panic, StopSource};
 
+use super::join::JoinWaits;
 use super::root_parent::RootParent;
 use crate::frame_arc::FrameArc;
+use crate::task_waits::TaskWaits;
 use convoke_core::raw::report_panic;
 
+/// The parent of a launched task.
+pub(super) type Root<T> = RootParent<Shared<T>>;
+
 /// The state that a launched task and its waiter share.
-#[repr(C)]
-pub(super) struct Root<T> {
-    /// First, so that a pointer to the root parent is a pointer to this.
-    pub(super) parent: RootParent,
+pub(super) struct Shared<T> {
     /// The source of the task's stop token.
     pub(super) source: StopSource,
     end: Mutex<End<T>>,
@@ -27,47 +29,31 @@ pub(super) struct Root<T> {
 /// The progress of the launched task.
 enum End<T> {
     /// It runs; the waiter is told when it ends.
-    Running(Option<Waiter<T>>),
+    Running(Option<Waiter>),
     /// It has ended with this outcome. True if a panic in it was reported to a handler.
     Ended(Outcome<T>, bool),
-    /// The outcome was taken.
+    /// The outcome was taken, or is not wanted.
     Taken,
 }
 
 /// The waiter that is told of the end. There is one at most.
-pub(super) enum Waiter<T> {
+pub(super) enum Waiter {
     /// A thread that checks again when it is unparked.
     Thread(thread::Thread),
     /// An operation that takes the outcome.
-    Operation(Consumer<T>),
+    Operation(JoinWaits),
     /// A task that dropped the `Launched`: it does not end before the launched task, and discards the
     /// outcome.
-    Task(AdoptedMemory),
+    Task(TaskWaits),
 }
 
-/// An operation that waits for the outcome.
-pub(super) struct Consumer<T> {
-    pub(super) operation: NonNull<()>,
-    pub(super) end: unsafe fn(NonNull<()>, Outcome<T>),
+/// Allocates a root in memory of the environment's allocator. Returns `None` if it has none.
+pub(super) fn new_root<T>(env: Env, source: StopSource, name: Option<Arc<str>>) -> Option<FrameArc<Root<T>>> {
+    let allocator = env.allocator().clone();
+    RootParent::new(&allocator, env, name, Shared { source, end: Mutex::new(End::Running(None)) })
 }
 
-// SAFETY: any thread may call `end`; the outcome goes there, and is `Send`.
-unsafe impl<T: Send> Send for Consumer<T> {}
-// SAFETY: any thread may release adopted memory, and the rest is `Send`.
-unsafe impl<T: Send> Send for Waiter<T> {}
-
-impl<T> Root<T> {
-    /// Allocates a root in memory of the environment's allocator. Returns `None` if it has none.
-    pub(super) fn new(env: Env, source: StopSource, name: Option<Arc<str>>) -> Option<FrameArc<Self>> {
-        let allocator = env.allocator().clone();
-        FrameArc::new(&allocator, |root: NonNull<Self>| {
-            // SAFETY: it becomes the first field (`repr(C)`) of the value at that address, which does not
-            // move; the ending has a reference to it.
-            let parent = unsafe { RootParent::new(root.cast(), env, name) };
-            Self { parent, source, end: Mutex::new(End::Running(None)) }
-        })
-    }
-
+impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, End<T>> {
         self.end.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -78,13 +64,12 @@ impl<T> Root<T> {
     }
 
     /// Takes the outcome, and true if a panic in it was reported; or stores the waiter.
-    pub(super) fn take_or_wait(&self, waiter: Waiter<T>) -> Result<(Outcome<T>, bool), StillRunning> {
+    pub(super) fn take_or_wait(&self, waiter: Waiter) -> Result<(Outcome<T>, bool), StillRunning> {
         let mut end = self.lock();
         match core::mem::replace(&mut *end, End::Taken) {
             End::Ended(outcome, reported) => {
                 drop(end);
-                // A task that was about to wait need not.
-                waiter.not_needed();
+                // A task that was about to wait need not: the waiter is dropped.
                 Ok((outcome, reported))
             }
             End::Running(_) => {
@@ -95,46 +80,57 @@ impl<T> Root<T> {
         }
     }
 
-    /// Stores the outcome, or hands it to the waiter.
-    pub(super) fn ended(&self, outcome: Outcome<T>, reported: bool) {
+    /// Stores the waiter. Drops it and returns `None` if the task has ended.
+    pub(super) fn wait(&self, waiter: Waiter) -> Option<StillRunning> {
+        match &mut *self.lock() {
+            End::Running(nobody) => {
+                *nobody = Some(waiter);
+                Some(StillRunning)
+            }
+            End::Ended(..) | End::Taken => None,
+        }
+    }
+
+    /// Takes the outcome, if the task has ended and it was not taken before.
+    pub(super) fn take(&self) -> Option<Outcome<T>> {
+        let mut end = self.lock();
+        match core::mem::replace(&mut *end, End::Taken) {
+            End::Ended(outcome, _) => Some(outcome),
+            before => {
+                *end = before;
+                None
+            }
+        }
+    }
+
+    /// Stores the outcome. Returns the waiter, which the caller tells.
+    pub(super) fn end(&self, outcome: Outcome<T>, reported: bool) -> Option<Waiter> {
         let mut end = self.lock();
         let waiter = match &mut *end {
             End::Running(waiter) => waiter.take(),
             _ => None,
         };
-        match waiter {
-            Some(Waiter::Operation(consumer)) => {
-                *end = End::Taken;
-                drop(end);
-                // SAFETY: the operation is alive while it waits, and is told once: the waiter was taken.
-                unsafe { (consumer.end)(consumer.operation, outcome) };
-            }
-            Some(Waiter::Task(memory)) => {
-                *end = End::Taken;
-                drop(end);
-                discard(outcome, reported);
-                // SAFETY: the memory was adopted by its owner for this wait, and is not used.
-                unsafe { OwnerRef::release(memory) };
-            }
-            Some(Waiter::Thread(thread)) => {
-                *end = End::Ended(outcome, reported);
-                drop(end);
-                thread.unpark();
-            }
-            None => *end = End::Ended(outcome, reported),
+        if matches!(waiter, Some(Waiter::Task(_))) {
+            *end = End::Taken;
+            drop(end);
+            discard(outcome, reported);
+        } else {
+            *end = End::Ended(outcome, reported);
         }
+        waiter
     }
 }
 
 /// The launched task still runs; the waiter will be told.
 pub(super) struct StillRunning;
 
-impl<T> Waiter<T> {
-    /// Releases a task that need not wait.
-    fn not_needed(self) {
-        if let Self::Task(memory) = self {
-            // SAFETY: the memory was adopted by its owner for this wait, and is not used.
-            unsafe { OwnerRef::release(memory) };
+impl Waiter {
+    /// Tells that the launched task has ended.
+    pub(super) fn tell(self) {
+        match self {
+            Self::Thread(thread) => thread.unpark(),
+            Self::Operation(operation) => operation.tell(),
+            Self::Task(task) => drop(task),
         }
     }
 }

@@ -1,134 +1,112 @@
-//! The parent of a root task: owns its environment, and passes the stop request of that environment on to the
-//! task.
+//! The parent of a root task, in memory of its own that the task and its waiter share.
 
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
 use core::future::Future;
+use core::ops::Deref;
 use core::panic::Location;
-use core::ptr::NonNull;
 use std::sync::Arc;
 
-use convoke_core::raw::RawCallback;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Env, StopReason};
+use convoke_core::{Env, FrameAllocator, Outcome};
 
-use crate::registry::{Entry, Found};
-use crate::task::{AskStop, Ending, ParentLink, TaskHeader, Vacant};
+use crate::frame_arc::FrameArc;
+use crate::scope::name_panic;
+use crate::solo_parent::SoloParent;
+use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink, Spawnable};
 
-/// The parent of a root task. Its fields belong to `start` until that has posted the task, and then to the
-/// task.
-#[repr(C)]
-pub(crate) struct RootParent {
-    /// First, so that a pointer to the parent link is a pointer to this.
-    link: ParentLink,
-    env: Env,
-    callback: UnsafeCell<Option<RawCallback<AskStop>>>,
-    /// Linked into the registry from the start of the task until it has ended.
-    entry: Entry,
-    task: Cell<Option<NonNull<TaskHeader>>>,
-    name: Option<Arc<str>>,
+/// The parent of a root task. `D` is what the task and its waiter share.
+pub(super) struct RootParent<D> {
+    parent: SoloParent,
+    shared: D,
 }
 
-// SAFETY: the environment is `Sync`; `callback` and `task` belong to `start` and then to the task, as said at
-// the type. Inspectors read `task` under the lock of the registry, after `start` has written it.
-unsafe impl Sync for RootParent {}
-// SAFETY: it is moved only before it is used.
-unsafe impl Send for RootParent {}
+/// What is done with the outcome of a root task, when the task has left and its memory is released.
+pub(super) trait RootEnd<D, T> {
+    /// True if a panic of the task is to have the task's name or spawn site in it.
+    const NAMES_PANICS: bool = false;
 
-impl RootParent {
-    /// Creates the parent that will lie at this address.
-    ///
-    /// # Safety
-    /// The value is written there before it is used, and stays until its task has left.
-    pub(crate) unsafe fn new(at: NonNull<Self>, env: Env, name: Option<Arc<str>>) -> Self {
-        let (home, deadline) = (ParentLink::home_of(&env), env.stop().deadline());
-        // SAFETY: the address of a field is not null, and the environment stays beside the link; `reason`
-        // reads it.
-        let link = unsafe {
-            let env = NonNull::new_unchecked(&raw mut (*at.as_ptr()).env);
-            ParentLink::new(env, home, deadline, None, Self::reason)
-        };
-        let (callback, task) = (UnsafeCell::new(None), Cell::new(None));
-        Self { link, env, callback, entry: Entry::new(), task, name }
+    /// Passes the outcome to the waiter.
+    fn tell(self, root: FrameArc<RootParent<D>>, outcome: Outcome<T>);
+}
+
+impl<D> RootParent<D> {
+    /// Creates the parent of a task in this environment, in memory of `allocator`. Returns `None` if that has
+    /// none.
+    pub(super) fn new(
+        allocator: &FrameAllocator,
+        env: Env,
+        name: Option<Arc<str>>,
+        shared: D,
+    ) -> Option<FrameArc<Self>> {
+        let deadline = env.stop().deadline();
+        let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
+        FrameArc::new(allocator, |_| Self { parent, shared })
     }
 
     /// Returns the environment of the task.
-    pub(crate) fn env(&self) -> &Env {
-        &self.env
+    pub(super) fn env(&self) -> &Env {
+        self.parent.env()
     }
 
-    /// Returns why the task was asked to stop.
-    ///
-    /// # Safety
-    /// The link is that of a `Self` that is alive.
-    unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
-        // SAFETY: the link is the first field (`repr(C)`).
-        unsafe { link.cast::<Self>().as_ref() }.env.stop().reason()
-    }
-
-    /// Creates the task and posts it. Returns the future if there is no memory.
-    ///
-    /// # Safety
-    /// Called once. The parent stays where it is until the ending has delivered, and the ending calls
-    /// [`ended`](RootParent::ended). The future is `Send`, or the task `local` and this the owner thread of
-    /// the executor. What the future borrows outlives the task.
-    pub(crate) unsafe fn start<F: Future, M: Ending<F::Output>>(
-        &self,
-        future: F,
-        ending: M,
-        local: bool,
+    /// Creates the task and posts it. Called once. Returns the future if there is no memory.
+    pub(super) fn start<F: Future, E: RootEnd<D, F::Output>>(
+        root: &FrameArc<Self>,
+        future: Spawnable<F>,
+        end: E,
         location: &'static Location<'static>,
     ) -> Result<(), F> {
-        // SAFETY: the parent does not move: the caller's promise.
-        let vacant = unsafe { Vacant::<F, M>::allocate(&self.link, location) };
-        let Some(vacant) = vacant else { return Err(future) };
-        // SAFETY: the link stays until the task has left: the caller's promise. The callback is registered
-        // before the task can run, and so before it is removed; the environment with its token is beside it.
-        unsafe {
-            let task = vacant.fill(future, ending, &self.link, local);
-            self.task.set(Some(task));
-            self.entry.link(NonNull::from(self).cast(), Self::look);
-            (*self.callback.get()).insert(RawCallback::new(AskStop(task))).register(self.env.stop());
-            TaskHeader::post(task);
-        }
+        let ending = ToRoot { end: Cell::new(Some((root.clone(), end))) };
+        // SAFETY: rules 1 and 3 of `SoloParent`: the parent lies in memory that the ending has a reference to,
+        // until the task has left (`RootAfter`). `ToRoot` calls `ended`, and owns what it has.
+        unsafe { root.parent.create(future, ending, location) }?.post();
         Ok(())
     }
+}
 
-    /// Returns the name of the task, if it was given one.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+impl<D> Deref for RootParent<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.shared
+    }
+}
+
+/// The ending of a root task.
+struct ToRoot<D, E> {
+    /// The parent, until the task leaves.
+    end: Cell<Option<(FrameArc<RootParent<D>>, E)>>,
+}
+
+// SAFETY: contract 1: it has no link of its own.
+unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
+    type After = RootAfter<D, T, E>;
+
+    fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
+        let Some((root, end)) = self.end.take() else { return };
+        // SAFETY: rule 3 of `SoloParent`: a task calls this once, from inside.
+        unsafe { root.parent.ended() };
+        if E::NAMES_PANICS {
+            name_panic(task, root.parent.name(), outcome);
+        }
+        self.end.set(Some((root, end)));
     }
 
-    /// Adds the task to `found`.
-    ///
-    /// # Safety
-    /// `parent` is a `Self`, and its task has not ended.
-    unsafe fn look(parent: NonNull<()>, found: &mut Found) {
-        // SAFETY: the entry is unlinked before the task ends, and `start` has stored the task before it
-        // linked the entry.
-        unsafe {
-            let parent = parent.cast::<Self>().as_ref();
-            if let Some(task) = parent.task.get() {
-                found.task(task.as_ref(), parent.link.parent);
-                if let Some(name) = &parent.name {
-                    found.name(task, name);
-                }
-            }
-        }
+    fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, RootAfter<D, T, E>) {
+        let (root, end) = self.end.take().expect("a task is delivered once");
+        (task.from_no_list(), RootAfter { root, end, outcome: outcome.take() })
     }
+}
 
-    /// Removes the task from the registry, and the stop callback.
-    ///
-    /// # Safety
-    /// Called once, by the task's ending, from inside.
-    pub(crate) unsafe fn ended(&self) {
-        // SAFETY: rule 3 of the registry: the ending holds no lock.
-        unsafe { self.entry.unlink() };
-        // SAFETY: the callback belongs to the task since it was posted.
-        if let Some(callback) = unsafe { &*self.callback.get_const() } {
-            // SAFETY: `start` registered it before it posted the task.
-            unsafe { callback.remove() };
-        }
+/// The outcome of a root task, for its waiter. It keeps the parent until the task has left.
+struct RootAfter<D, T, E> {
+    root: FrameArc<RootParent<D>>,
+    end: E,
+    outcome: Outcome<T>,
+}
+
+impl<D, T, E: RootEnd<D, T>> After for RootAfter<D, T, E> {
+    fn tell(self) {
+        self.end.tell(self.root, self.outcome);
     }
 }

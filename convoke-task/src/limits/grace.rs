@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, UnderWay, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -28,6 +28,7 @@ pin_project! {
         // The stop request from outside, once it was seen.
         heard: Option<Heard>,
         watch: StopWatch,
+        under_way: UnderWay,
         // The panic of a stop callback. It is resumed when the body has ended.
         panic: Option<Panic>,
     }
@@ -51,6 +52,7 @@ impl<F: Future> GracePeriod<F> {
             begun: false,
             heard: None,
             watch: StopWatch::new(),
+            under_way: UnderWay::new(),
             panic: None,
         }
     }
@@ -116,11 +118,12 @@ impl<F: Future> Future for GracePeriod<F> {
                 polled => break polled,
             }
         };
+        let mut this = self.project();
         if matches!(polled, Polled::Pending) {
-            Frame::hold_current();
+            this.under_way.hold(cx);
             return Poll::Pending;
         }
-        let mut this = self.project();
+        this.under_way.end();
         // The body may have been polled twice, and its first poll may have held the task.
         Frame::forget_holds(held);
         this.region.within(|| this.body.set(None));

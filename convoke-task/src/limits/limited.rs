@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Instant;
 
-use convoke_core::raw::{Frame, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, budget, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -63,6 +63,9 @@ impl<F: Future> Limited<F> {
         if *this.stopped {
             return Poll::Ready(Ended::Stopped);
         }
+        if !*this.begun && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         let held = Frame::held_before();
         // A body whose time is up at the first poll is polled in any case, with the stop request already made.
         let up = if *this.begun { this.alarm.is_due() } else { self.as_mut().begin() };
@@ -96,6 +99,7 @@ impl<F: Future> Limited<F> {
                 _ => Ended::Stopped,
             },
         };
+        budget::spend();
         *this.stopped = !matches!(ended, Ended::Value(_));
         // The body may have been polled twice, and its first poll may have held the task.
         Frame::forget_holds(held);

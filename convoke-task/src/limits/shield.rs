@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Duration;
 
-use convoke_core::raw::{Frame, Polled};
+use convoke_core::raw::{Polled, UnderWay};
 use pin_project_lite::pin_project;
 
 use super::grace::GracePeriod;
@@ -41,7 +41,7 @@ use crate::region::{Region, pass_on_stop};
 /// assert_eq!(sync_wait_with(changes, program), Outcome::<()>::Stopped);
 /// ```
 pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
-    Shield { body: Some(future.into_future()), region: Region::shielded() }
+    Shield { body: Some(future.into_future()), region: Region::shielded(), under_way: UnderWay::new() }
 }
 
 impl<F: Future> Shield<F> {
@@ -89,6 +89,7 @@ pin_project! {
         #[pin]
         body: Option<F>,
         region: Region,
+        under_way: UnderWay,
     }
 }
 
@@ -100,14 +101,18 @@ impl<F: Future> Future for Shield<F> {
         // No body: polled again after the stop, by a combinator that still has to finish another branch.
         let Some(body) = this.body.as_mut().as_pin_mut() else { return pass_on_stop() };
         match this.region.poll(body, cx) {
-            Polled::Ready(value) => Poll::Ready(value),
+            Polled::Ready(value) => {
+                this.under_way.end();
+                Poll::Ready(value)
+            }
             Polled::Pending => {
                 // Also if another branch of a foreign `join!` has stopped: the task must not end before this
                 // one.
-                Frame::hold_current();
+                this.under_way.hold(cx);
                 Poll::Pending
             }
             Polled::Stopped => {
+                this.under_way.end();
                 this.region.within(|| this.body.set(None));
                 pass_on_stop()
             }

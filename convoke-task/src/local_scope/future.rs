@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
-use convoke_core::raw::Frame;
+use convoke_core::raw::{Frame, budget};
 use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -116,6 +116,7 @@ struct Rest<C: ?Sized, O> {
     /// The value of the body.
     value: Option<O>,
     opened_at: &'static Location<'static>,
+    begun: bool,
     taken: bool,
     /// The scope ended as stopped. It may be polled again, by a combinator that still has to finish another
     /// branch.
@@ -123,6 +124,9 @@ struct Rest<C: ?Sized, O> {
     /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
     /// not do.
     cut_short: bool,
+    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
+    /// consequence of the stop.
+    failed_after_stop: bool,
     /// Body and children were woken to hear of the stop request.
     told: bool,
 }
@@ -161,9 +165,11 @@ where
             failure: None,
             value: None,
             opened_at,
+            begun: false,
             taken: false,
             stopped: false,
             cut_short: false,
+            failed_after_stop: false,
             told: false,
         },
     }
@@ -183,6 +189,10 @@ where
             return pass_on_stop();
         }
         assert!(!rest.taken, "polled after completion");
+        if !rest.begun && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
+        rest.begun = true;
         let held = Frame::held_before();
         match Panic::catch(|| rest.region.listen(cx)) {
             Ok(false) => {}
@@ -191,10 +201,10 @@ where
         }
         rest.children.begin_round();
         loop {
-            match rest.children.next() {
+            match rest.children.next_within_budget() {
                 Some(BODY) => rest.poll_body(&mut this.body, this.body_flag, this.body_waker),
                 Some(key) => rest.poll_child(key, this.body_flag),
-                None if rest.take_in() => {}
+                None if !rest.children.has_round() && rest.take_in() => {}
                 None => break,
             }
         }
@@ -202,13 +212,14 @@ where
         if body_has_ended && rest.children.is_empty() && rest.inbox.0.end() {
             // Some were polled twice, and their first poll may have held the task.
             Frame::forget_holds(held);
+            budget::spend();
             return rest.end();
         }
         // The task must not end while body or children are ending: after a stop request, or after the body.
         if rest.region.stop_reason().is_some() || body_has_ended || rest.body_mark.is_held() {
             Frame::hold_current();
         }
-        rest.children.end_round(cx.waker());
+        rest.children.end_round(cx);
         if !rest.inbox.0.is_empty() {
             // Another thread has started a child since `take_in`, when no waker was stored.
             cx.waker().wake_by_ref();
@@ -279,6 +290,8 @@ where
     fn fail(&mut self, failure: Failure<O>, body: &WakeFlag) {
         let second = match self.failure {
             None => {
+                let from_outside = !matches!(self.region.stop_reason(), None | Some(StopReason::Sibling));
+                self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
                 self.failure = Some(failure);
                 None
             }
@@ -318,11 +331,13 @@ where
                 let _ = Panic::catch(|| drop(value));
                 panic.resume()
             }
-            (Some(Failure::Output(output)), _) => Poll::Ready(output),
+            (Some(Failure::Output(output)), _) if !(self.cut_short && self.failed_after_stop) => {
+                Poll::Ready(output)
+            }
             (None, Some(value)) if !self.cut_short => Poll::Ready(value),
-            (None, value) => {
+            (outranked, value) => {
                 self.stopped = true;
-                match Panic::catch(|| drop(value)) {
+                match Panic::catch(|| drop((outranked, value))) {
                     Ok(()) => pass_on_stop(),
                     Err(panic) => panic.resume(),
                 }

@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
 use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -121,6 +121,9 @@ impl<T> Future for LocalHandle<T> {
                 return Poll::Pending;
             }
             assert!(!self.taken, "`LocalHandle` polled after it returned its value");
+            if !budget::may_proceed(cx) {
+                return Poll::Pending;
+            }
             let Some(outcome) = self.shared.take_or_wait(cx.waker()) else {
                 if !frame.honour_stop() {
                     frame.waits_at(self.started_at);
@@ -129,6 +132,7 @@ impl<T> Future for LocalHandle<T> {
                 return Poll::Pending;
             };
             self.taken = true;
+            budget::spend();
             match outcome {
                 Outcome::Value(value) => Poll::Ready(value),
                 Outcome::Error(never) => never.absurd(),

@@ -6,7 +6,7 @@ use core::fmt;
 use core::task::{Context, Waker};
 use std::collections::BTreeMap;
 
-use crate::task::Inside;
+use crate::task::{Inside, TaskId};
 
 /// The part of a region that explorations see.
 pub struct Explored {
@@ -103,7 +103,7 @@ impl Explored {
     /// Registers the region, or takes the request to stop.
     #[cold]
     fn register(&self, waker: Waker) -> bool {
-        let mut alive = Some(Alive { waker, task: Inside::current().map(|task| task.addr().get()) });
+        let mut alive = Some(Alive { waker, task: Inside::current().map(TaskId::address) });
         let (asked, before) = REGIONS.with_borrow_mut(|regions| {
             if self.number.get() == 0 {
                 regions.last += 1;

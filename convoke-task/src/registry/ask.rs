@@ -2,13 +2,11 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-
 use convoke_core::raw::OwnerId;
 
 use super::found::Found;
 use super::look_at_all;
-use crate::task::{Alive, TaskHeader, TaskRef};
+use crate::task::{InList, TaskRef};
 
 /// A task to find, and a reference to it once it was found.
 #[derive(Debug)]
@@ -35,11 +33,12 @@ pub unsafe fn ask_stop(address: usize, owner: OwnerId) -> bool {
 
 impl Wanted {
     /// Adds a reference to the task if it is the wanted one.
-    pub(super) fn visit(&mut self, task: &TaskHeader) {
-        let is_wanted = task.is_alive_in(self.owner) && core::ptr::from_ref(task).addr() == self.address;
+    pub(super) fn visit(&mut self, task: InList<'_>) {
+        let is_wanted = task.is_alive_in(self.owner) && task.id().address() == self.address;
         if is_wanted && self.task.is_none() {
-            // SAFETY: the task has not ended, and does not leave during the visit: the promise of `ask_stop`'s caller.
-            self.task = Some(unsafe { Alive::new(NonNull::from(task)) }.counted());
+            // SAFETY: it is a task of the owner that `ask_stop` names, of which none leaves during the visit:
+            // its contract, and only `ask_stop` makes a `Wanted`.
+            self.task = Some(unsafe { task.counted() });
         }
     }
 }

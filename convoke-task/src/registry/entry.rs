@@ -19,7 +19,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::thread_local;
 use crossbeam_utils::CachePadded;
 
-use super::found::Found;
+use super::found::{Found, Visit};
 use convoke_core::raw::SpinLock;
 
 /// Enough for few threads to contend; more threads share shards.
@@ -51,6 +51,15 @@ struct Shard {
 
 // SAFETY: rule 1: the list is used under the lock; rule 2: entries stay until they are unlinked.
 unsafe impl Send for Shard {}
+
+impl Shard {
+    /// Returns the linked entry at this address, or `None` if that is null.
+    #[inline]
+    fn linked_at(&self, entry: *const Entry) -> Option<&Entry> {
+        // SAFETY: rules 1 and 2: `self` is borrowed from the lock, and linked entries are alive.
+        unsafe { entry.as_ref() }
+    }
+}
 
 static REGISTRY: [CachePadded<SpinLock<Shard>>; SHARDS] = [const {
     CachePadded::new(SpinLock::new(Shard { newest: Cell::new(ptr::null()), linked: Cell::new(0) }))
@@ -96,25 +105,26 @@ impl Entry {
         }
     }
 
-    /// Links the entry: inspectors call `look` with the parent from now on.
+    /// Links the entry: inspectors visit the parent from now on.
     ///
     /// # Safety
-    /// The entry is not linked. Rules 2 and 3: it stays where it is until it was unlinked, `look` may be
-    /// called with `parent` until then, and the caller holds no lock of a parent.
+    /// The entry is not linked. Rules 2 and 3: entry and parent stay where they are, and the parent may be
+    /// visited by any thread, until the entry was unlinked; and the caller holds no lock of a parent.
     #[inline]
-    pub(crate) unsafe fn link(&self, parent: NonNull<()>, look: unsafe fn(NonNull<()>, &mut Found)) {
+    pub(crate) unsafe fn link<T: Visit>(&self, parent: NonNull<T>) {
         let here = here();
         self.shard.set(here);
-        self.parent.set(parent);
-        self.look.set(look);
+        self.parent.set(parent.cast());
+        // SAFETY: rule 2: the parent, which is a `T`, is alive while the entry is linked, and so while this is
+        // called.
+        self.look.set(|parent, found| unsafe { parent.cast::<T>().as_ref() }.visit(found));
         let shard = REGISTRY[here].lock();
         let newest = shard.newest.replace(self);
         self.next.set(newest);
         self.pointed_by.set(&shard.newest);
         self.order.set(shard.linked.get());
         shard.linked.set(shard.linked.get() + 1);
-        // SAFETY: rules 1 and 2: the lock is held, and a linked entry is alive.
-        if let Some(next) = unsafe { newest.as_ref() } {
+        if let Some(next) = shard.linked_at(newest) {
             next.pointed_by.set(&self.next);
         }
     }
@@ -129,12 +139,11 @@ impl Entry {
         if shard != UNKNOWN {
             let shard = REGISTRY[shard].lock();
             let (next, pointed_by) = (self.next.get(), self.pointed_by.get());
-            // SAFETY: rules 1 and 2: the lock is held, and linked entries are alive.
-            unsafe {
-                (*pointed_by).set(next);
-                if let Some(next) = next.as_ref() {
-                    next.pointed_by.set(pointed_by);
-                }
+            // SAFETY: rules 1 and 2: the lock is held, and what points to this entry is the head of the list, or
+            // in a linked entry, which is alive.
+            unsafe { (*pointed_by).set(next) };
+            if let Some(next) = shard.linked_at(next) {
+                next.pointed_by.set(pointed_by);
             }
             drop(shard);
         }
@@ -157,8 +166,7 @@ pub fn look_at_all(found: &mut Found) {
         loop {
             let guard = shard.lock();
             let mut next = guard.newest.get();
-            // SAFETY: rules 1 and 2: the lock is held, and linked entries are alive.
-            while let Some(entry) = unsafe { next.as_ref() } {
+            while let Some(entry) = guard.linked_at(next) {
                 found.comes_from(entry.order.get(), index);
                 // SAFETY: rule 2: `look` may be called with `parent` while the entry is linked, and the lock
                 // is held.

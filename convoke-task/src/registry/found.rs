@@ -1,12 +1,15 @@
 //! The buffer into which tasks are copied under the locks of the registry and of their parents. Its capacity
 //! is reserved beforehand: under a lock no memory is allocated.
 
-#![allow(unsafe_code)]
-
-use core::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::task::{TaskHeader, TaskView};
+use crate::task::{InList, TaskId, TaskView};
+
+/// A parent of tasks that inspectors can visit.
+pub(crate) trait Visit {
+    /// Adds its tasks and their names to `found`. Called under the lock of a shard of the registry.
+    fn visit(&self, found: &mut Found);
+}
 
 /// The tasks and names that were found so far.
 #[derive(Debug, Default)]
@@ -56,10 +59,7 @@ impl Found {
     }
 
     /// Adds a task, if there is capacity.
-    ///
-    /// # Safety
-    /// The task is known to its parent, and stays so meanwhile: see [`TaskHeader::look`].
-    pub(crate) unsafe fn task(&mut self, task: &TaskHeader, above: Option<NonNull<TaskHeader>>) {
+    pub(crate) fn task(&mut self, task: InList<'_>, above: Option<TaskId>) {
         #[cfg(feature = "testing")]
         if let Some(wanted) = &mut self.wanted {
             wanted.visit(task);
@@ -69,21 +69,20 @@ impl Found {
             return;
         }
         self.tasks.push(Seen {
-            address: core::ptr::from_ref(task).addr(),
-            above: above.map(|above| above.addr().get()),
-            // SAFETY: the task is known to its parent: the caller's promise.
-            look: unsafe { task.look() },
+            address: task.id().address(),
+            above: above.map(TaskId::address),
+            look: task.look(),
             order: self.parent,
         });
     }
 
     /// Adds the name of a task, if there is capacity.
-    pub(crate) fn name(&mut self, task: NonNull<TaskHeader>, name: &Arc<str>) {
+    pub(crate) fn name(&mut self, task: TaskId, name: &Arc<str>) {
         if self.names.len() == self.names.capacity() {
             self.refused += 1;
             return;
         }
-        self.names.push((task.addr().get(), name.clone()));
+        self.names.push((task.address(), name.clone()));
     }
 
     /// Calls `add`, which adds tasks newest first, and reverses them.

@@ -26,4 +26,5 @@ use no_entry as entry;
 pub use ask::ask_stop;
 pub(crate) use entry::Entry;
 pub use entry::look_at_all;
+pub(crate) use found::Visit;
 pub use found::{Found, Seen};

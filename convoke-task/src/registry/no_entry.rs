@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use super::found::Found;
+use super::found::{Found, Visit};
 
 /// An entry that is never linked.
 #[derive(Debug)]
@@ -17,11 +17,11 @@ impl Entry {
     }
 
     /// # Safety
-    /// Nothing is done.
-    pub(crate) unsafe fn link(&self, _: NonNull<()>, _: unsafe fn(NonNull<()>, &mut Found)) {}
+    /// None is needed: this does nothing, as its twin in `entry.rs` must not.
+    pub(crate) unsafe fn link<T: Visit>(&self, _: NonNull<T>) {}
 
     /// # Safety
-    /// Nothing is done.
+    /// None is needed: this does nothing, as its twin in `entry.rs` must not.
     pub(crate) unsafe fn unlink(&self) {}
 }
 

@@ -6,38 +6,45 @@
 //! 1. The block is alive while a child is in its list. The references to it are those of the scope's future,
 //!    of the clones of `Scope`, and, once the future was dropped with children in the list, the block's own
 //!    (`State::detached`), which the last child releases.
-//! 2. A child touches the block until it has released the lock in `child_finished` or `child_ended`, and not
+//! 2. A child touches the block until it has released the lock in `LeavingChild::finish` or `end`, and not
 //!    afterwards.
-//! 3. `link`, `entry` and `env` do not change after `open_in`, and may be read by every thread. `state` is
-//!    read and written under its lock. `failed` only changes from false to true, under that lock, and may be
-//!    read without it.
+//! 3. `link` and `entry` do not change after `open_in`, and may be read by every thread. `state` is read and
+//!    written under its lock. `failed` only changes from false to true, under that lock, and may be read
+//!    without it.
+//! 4. Every block lies in a `FrameArc`, where `open_in` makes it, and does not move.
+//! 5. A task whose ending implements `Attached<O>` is created by `Block::<O>::add` alone, and is in the lists
+//!    of that block until it leaves.
 
 #![allow(unsafe_code)]
 
+use core::future::Future;
+use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::Frame;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{AdoptedMemory, Frame, OwnerRef};
 use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 
-use super::children::Children;
+use super::child::{Attach, Attached};
+use super::start::Refused;
 use crate::frame_arc::FrameArc;
-use crate::registry::{Entry, Found};
-use crate::task::{Inside, Known, ParentLink, TaskHeader, drop_reference};
+use crate::registry::{Entry, Found, Visit};
+use crate::task::{
+    Added, Children, Ending, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink, Spawnable, TaskId,
+};
+use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
 use convoke_core::raw::{SpinGuard, SpinLock};
 
-#[repr(C)]
 pub(crate) struct Block<O> {
-    /// The parent link of the children. The first field, so that a pointer to it is a pointer to the block.
-    pub(crate) link: ParentLink,
-    /// The entry in the registry. It is unlinked before the rest is dropped, so that no visitor sees a block
-    /// half dropped.
+    /// The entry in the registry. The first field: it is unlinked before the rest is dropped, so that no
+    /// visitor sees a block half dropped.
     entry: Entry,
-    env: Env,
+    /// The parent link of the children.
+    pub(crate) link: ParentLink,
     /// True if `state.failure` was set. Can be read without the lock.
     failed: AtomicBool,
     pub(super) state: SpinLock<State<O>>,
@@ -47,7 +54,7 @@ pub(crate) struct Block<O> {
 // ways: a child stores one, and `Scope::spawn` asks for `O: Send`; or the body does, and then the scope's
 // future takes or drops it on its own thread, and is `Send` only if its output is.
 unsafe impl<O> Sync for Block<O> {}
-// SAFETY: as for `Sync`: `O` is `Send` wherever a value of it crosses threads.
+// SAFETY: `O` is `Send` wherever a value of it crosses threads, as said for `Sync`.
 unsafe impl<O> Send for Block<O> {}
 
 /// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the
@@ -70,7 +77,27 @@ pub(super) struct State<O> {
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
+    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
+    /// consequence of the stop.
+    failed_after_stop: bool,
     detached: Option<Detached<O>>,
+}
+
+impl<O> State<O> {
+    /// Stores the first failure.
+    fn store_failure(&mut self, failure: Failure<O>) {
+        let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling)) && !self.stopped_by_program;
+        self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
+        self.failure = Some(failure);
+    }
+
+    /// Takes the failure. It comes second in the pair if it is only the consequence of a stop that has cut a
+    /// child short: a request fails because the task that drives its connection has stopped first. Then the
+    /// scope was stopped.
+    pub(super) fn take_failure(&mut self) -> (Option<Failure<O>>, Option<Failure<O>>) {
+        let failure = self.failure.take();
+        if self.cut_short && self.failed_after_stop { (None, failure) } else { (failure, None) }
+    }
 }
 
 /// The end of a child that did not do its part.
@@ -89,17 +116,18 @@ pub(crate) enum Failure<O> {
     Panic(Panic),
 }
 
-/// What keeps a block and its task alive after the scope's future was dropped. The last child releases it.
+/// The references that keep a block and its task alive after the scope's future was dropped. The last child
+/// releases them.
 struct Detached<O> {
     _block: FrameArc<Block<O>>,
-    memory: Option<AdoptedMemory>,
+    _task: Option<TaskWaits>,
 }
 
 impl<O> Block<O> {
     /// Creates the block of a scope that is opened in this frame. The children run on `executor`, or else on
     /// the executor of the frame. Returns `None` if there is no memory.
     pub(super) fn open(frame: &Frame<'_>, executor: Option<ExecutorRef>) -> Option<FrameArc<Self>> {
-        let parent = Inside::of(frame.operation_owner()).map(Inside::task);
+        let parent = Inside::of(frame.operation_owner()).map(Inside::id);
         let env_above = frame.operation_owner().env();
         let env_below = match executor {
             None => env_above.child(),
@@ -112,20 +140,16 @@ impl<O> Block<O> {
     pub(super) fn open_in(
         env_below: Env,
         deadline: Option<Instant>,
-        parent: Option<NonNull<TaskHeader>>,
+        parent: Option<TaskId>,
     ) -> Option<FrameArc<Self>> {
         let allocator = env_below.allocator().clone();
-        let owner = ParentLink::home_of(&env_below);
         let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
-            // SAFETY: `block` points to the memory of this block, which does not move; so the field's address
-            // is not null.
-            let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
-            // SAFETY: the environment is in the same block as the link. `reason` reads the block, which is
-            // alive while there are tasks with this link: rule 1.
-            let link = unsafe { ParentLink::new(env, owner, deadline, parent, Self::reason) };
+            // SAFETY: rule 1: the block, which does not move, is alive while there is a child under its link.
+            let owner = unsafe { ListOwner::new(block.cast(), Self::stop_reason) };
             let state = State {
                 children: Children::new(),
                 failure: None,
+                failed_after_stop: false,
                 stop: None,
                 stopped_by_program: false,
                 cut_short: false,
@@ -135,98 +159,60 @@ impl<O> Block<O> {
                 detached: None,
             };
             Self {
-                link,
                 entry: Entry::new(),
-                env: env_below,
+                link: ParentLink::new(env_below, deadline, parent, Some(owner)),
                 failed: AtomicBool::new(false),
                 state: SpinLock::new(state),
             }
         })?;
-        // SAFETY: the block does not move, and its entry is unlinked when it is dropped. This thread holds no
-        // lock here.
-        unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::visit) };
+        // SAFETY: rule 4: the block does not move, and its entry is unlinked when it is dropped.
+        unsafe { block.entry.link(NonNull::from(&*block)) };
         Some(block)
-    }
-
-    /// Adds the children to what a visitor of the registry has found.
-    ///
-    /// # Safety
-    /// `block` points to a live `Block<O>`.
-    unsafe fn visit(block: NonNull<()>, found: &mut Found) {
-        // SAFETY: `open_in` registered this function with a pointer to a `Block<O>`; the caller says that it
-        // is alive.
-        let block = unsafe { block.cast::<Self>().as_ref() };
-        block.state.lock().children.visit(found, block.link.parent);
     }
 
     /// Returns the reason of the stop request, if there is one.
     ///
     /// # Safety
-    /// `link` is the link of a `Block<O>` that has a child in its list.
-    unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
-        // SAFETY: the link is the first field (`repr(C)`), and rule 1: the block is alive while it has a child.
-        unsafe { link.cast::<Self>().as_ref() }.state.lock().stop
+    /// `block` is the address of a block that has a child in its list.
+    unsafe fn stop_reason(block: NonNull<()>) -> Option<StopReason> {
+        // SAFETY: rule 1: the block is alive while it has a child.
+        unsafe { block.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// Removes a child that has done its part, or whose end only its handle hears of. Returns if
-    /// `stop_children` may have taken a reference to it.
-    ///
-    /// # Safety
-    /// The child is in the list of this block, and calls this or `child_ended` once. The block may be freed
-    /// when this returns.
+    /// Creates a child and adds it to the list: step 1 of the protocol in `mod.rs`. The caller posts it.
     #[inline]
-    pub(super) unsafe fn child_finished(block: NonNull<Self>, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: rule 1: the block is alive, for the child is in its list; and it is not touched after the
-        // lock, rule 2.
-        unsafe {
-            let mut state = block.as_ref().state.lock();
-            let (last, known) = state.children.remove(child);
-            if last {
-                Self::after_last(state);
-            }
-            known
+    pub(super) fn add<F, M>(
+        &self,
+        future: Spawnable<F>,
+        ending: M,
+        location: &'static Location<'static>,
+    ) -> Result<Added<F, M>, (F, Refused)>
+    where
+        F: Future,
+        M: Ending<F::Output> + Attached<O>,
+    {
+        if !future.may_run_under(ending.own_link().unwrap_or(&self.link)) {
+            return Err((future.into_future(), Refused::WrongThread));
         }
-    }
-
-    /// Removes a child that failed, or was stopped before it did its part. Returns if `stop_children` may
-    /// have taken a reference to it.
-    ///
-    /// # Safety
-    /// The child is in the list of this block, and calls this or `child_finished` once. The block may be
-    /// freed when this returns.
-    #[cold]
-    pub(super) unsafe fn child_ended(
-        block: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        end: ChildEnd<O>,
-    ) -> Known {
-        let stopped = matches!(end, ChildEnd::Stopped);
-        let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
-        // SAFETY: rule 1: the child is in the list until `remove` below, under this lock.
-        let mut state = unsafe { block.as_ref() }.state.lock();
-        state.cut_short |= stopped && state.stop.is_some() && !state.stopped_by_program;
-        let failed = failure.is_some();
-        let second = match (&state.failure, failure) {
-            (None, Some(failure)) => {
-                state.failure = Some(failure);
-                // SAFETY: rule 1: the child is still in the list.
-                unsafe { block.as_ref() }.failed.store(true, Ordering::Release);
-                None
-            }
-            (_, second) => second,
+        // Before the lock is taken: other threads wait for that.
+        // SAFETY: contract 1: the block does not move (rule 4), and is alive while the child is in its list (rule
+        // 1); or the child is taken back below. Contract 2: `may_run_under`. Contract 3: the endings of children
+        // borrow nothing.
+        let created = unsafe { NewTask::create(future, ending, &self.link, location) };
+        let child = match created {
+            Ok(child) => child,
+            Err(future) => return Err((future, Refused::NoMemory)),
         };
-        // SAFETY: the caller says that the child is in this list, and calls once.
-        let (last, known) = unsafe { state.children.remove(child) };
-        let waker = if failed { state.waker.take() } else { None };
-        if last {
-            Self::after_last(state);
-        } else {
+        let mut state = self.state.lock();
+        if state.ended {
             drop(state);
+            return Err((child.take_back(), Refused::Ended));
         }
-        wake_if_any(waker);
-        // The panic hook has reported a second panic. A second error is dropped: a scope has one outcome.
-        let _ = Panic::catch(|| drop(second));
-        known
+        let stopping = state.stop.is_some();
+        let child = state.children.add(child, stopping);
+        drop(state);
+        child.task().ending().attachment().announce(child.task().id());
+        Ok(child)
     }
 
     /// Wakes the scope's future, or releases a detached block, after the last child was removed. The block
@@ -237,7 +223,8 @@ impl<O> Block<O> {
         let detached = state.detached.take();
         drop(state);
         if let Some(detached) = detached {
-            detached.release();
+            // The panic hook has reported a panic of a destructor.
+            let _ = Panic::catch(|| drop(detached));
         }
         wake_if_any(waker);
     }
@@ -252,7 +239,7 @@ impl<O> Block<O> {
     pub(super) fn fail(&self, failure: Failure<O>) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
-            state.failure = Some(failure);
+            state.store_failure(failure);
             self.failed.store(true, Ordering::Release);
         } else {
             drop(state);
@@ -276,16 +263,8 @@ impl<O> Block<O> {
             let mut state = self.state.lock();
             state.stop.get_or_insert(reason);
             let Some(child) = state.children.next_to_ask() else { return };
-            // SAFETY: the child is in the list, so its memory is alive. The reference keeps that alive after
-            // the lock is released. Its parent link is in this block, which the caller borrows, or in the
-            // child itself.
-            unsafe {
-                TaskHeader::add_reference(child);
-                let link = NonNull::from(child.as_ref().parent_link());
-                drop(state);
-                TaskHeader::ask_stop_in(child, link);
-                drop_reference(child);
-            }
+            drop(state);
+            child.ask(&self.link);
         }
     }
 
@@ -306,30 +285,104 @@ impl<O> Block<O> {
             return;
         }
         // Without memory for an operation the task cannot wait. Its children need the block nevertheless.
-        let layout = core::alloc::Layout::new::<u8>();
-        let memory = frame.and_then(|frame| Panic::catch(|| frame.operation_owner().adopt(layout)).ok());
-        let detached = Detached { _block: this.clone(), memory };
+        let task = frame.and_then(|frame| Panic::catch(|| TaskWaits::new(frame)).ok());
+        let detached = Detached { _block: this.clone(), _task: task };
         let mut state = this.state.lock();
-        if state.children.is_empty() {
-            drop(state);
-            detached.release();
-        } else {
+        if !state.children.is_empty() {
             state.detached = Some(detached);
         }
     }
 }
 
-impl<O> Detached<O> {
-    /// Drops the reference to the block, and tells the task that it need not wait any longer.
-    fn release(self) {
-        let memory = self.memory;
-        // The panic hook has reported a panic of a destructor. The operation is released in any case: the
-        // task waits for it.
-        let _ = Panic::catch(|| drop(self));
-        if let Some(memory) = memory {
-            // SAFETY: `abandon` got the memory from `adopt`, and stored nothing in it. It is released once:
-            // `release` takes `self`.
-            unsafe { OwnerRef::release(memory) };
+impl<O> Visit for Block<O> {
+    fn visit(&self, found: &mut Found) {
+        let parent = self.link.parent();
+        self.state.lock().children.visit(|children, order| match order {
+            Order::OldestFirst => children.for_each(|child| found.task(child, parent)),
+            Order::NewestFirst => {
+                found.reversed(|found| children.for_each(|child| found.task(child, parent)))
+            }
+        });
+    }
+}
+
+/// A child that has ended, while it is still in the list of its scope: the block is alive until the child is
+/// removed (rule 1). So this has a pointer to it and no reference, which would have to be valid until the
+/// function returns that removes the child.
+pub(super) struct LeavingChild<'a, O> {
+    block: NonNull<Block<O>>,
+    child: Leaving<'a>,
+}
+
+impl<'a, O> LeavingChild<'a, O> {
+    /// Takes a child of a scope with output `O`: the ending of the child says so.
+    #[inline]
+    pub(super) fn new(child: Leaving<'a>) -> Self {
+        let owner = child.parent_link().owner().expect("the child of a scope is in its list");
+        Self { block: owner.address().cast(), child }
+    }
+
+    /// Returns the block. It is not used after the child was removed.
+    #[inline]
+    fn block(&self) -> &'a Block<O> {
+        // SAFETY: rules 1 and 5: the owner of the child's list is a `Block<O>`, and alive until the child is
+        // removed, which uses `self` up.
+        unsafe { self.block.as_ref() }
+    }
+
+    /// Stores a failure of the child in the block, and asks all children to stop.
+    pub(super) fn fail_and_stop(&self, failure: Failure<O>) {
+        self.block().fail(failure);
+        // If an executor panics here, the child must still be removed: the scope waits for that.
+        let _ = Panic::catch(|| self.block().stop_children(StopReason::Sibling));
+    }
+
+    /// Removes the child under this lock. Returns true if it was the last.
+    #[inline]
+    fn remove(child: Leaving<'a>, state: &mut State<O>) -> (bool, Left) {
+        // SAFETY: rule 5: `finish` and `end` lock the block whose `add` put the child into its lists.
+        unsafe { state.children.remove(child) }
+    }
+
+    /// Removes a child that has done its part, or whose end only its handle hears of.
+    #[inline]
+    pub(super) fn finish(self) -> Left {
+        let mut state = self.block().state.lock();
+        let (last, left) = Self::remove(self.child, &mut state);
+        // Rule 2: the block is not touched after the lock.
+        if last {
+            Block::after_last(state);
         }
+        left
+    }
+
+    /// Removes a child that failed, or was stopped before it did its part.
+    #[cold]
+    pub(super) fn end(self, end: ChildEnd<O>) -> Left {
+        let stopped = matches!(end, ChildEnd::Stopped);
+        let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
+        let mut state = self.block().state.lock();
+        state.cut_short |= stopped && state.stop.is_some() && !state.stopped_by_program;
+        let failed = failure.is_some();
+        let second = match (&state.failure, failure) {
+            (None, Some(failure)) => {
+                state.store_failure(failure);
+                self.block().failed.store(true, Ordering::Release);
+                None
+            }
+            (_, second) => second,
+        };
+        let (last, left) = Self::remove(self.child, &mut state);
+        let waker = if failed { state.waker.take() } else { None };
+        // Rule 2: the block is not touched after the lock.
+        if last {
+            Block::after_last(state);
+        } else {
+            drop(state);
+        }
+        wake_if_any(waker);
+        // The panic hook has reported a second panic. A second error is dropped: a scope has one outcome.
+        let _ = Panic::catch(|| drop(second));
+        left
     }
 }

@@ -1,22 +1,20 @@
 //! `blocking_scope(&executor, |s| …)`: a scope in blocking code, as `std::thread::scope` is for threads. The
 //! calling thread blocks until all children have ended; therefore they may borrow from it.
 
-#![allow(unsafe_code)]
-
-use core::ptr::NonNull;
 use core::task::Waker;
 use std::sync::Arc;
 use std::task::Wake;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{OnStop, RawCallback, Runnable};
+use convoke_core::raw::{OnStop, Runnable};
 use convoke_core::{BodyOutput, Env, Executor, ExecutorRef, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::blocking_spawn::BlockingScope;
 use super::spawn::Scope;
 use crate::own_thread::runs_only_here;
+use crate::stop_callback::with_stop_callback;
 
 /// Opens a scope in blocking code: runs `body` on this thread, which starts children on `executor`, and
 /// returns when the body and all children have ended. The children may borrow from around the scope.
@@ -101,20 +99,17 @@ where
     let Some(block) = Block::<O>::open_in(env, token.deadline(), None) else {
         panic!("the frame allocator has no memory left for a scope")
     };
-    let stop = RawCallback::new(StopChildren(NonNull::from(&*block)));
     let opened = BlockingScope::new(Scope::new(block.clone()));
-    // SAFETY: the callback is on this stack, and not moved. Token and block outlive it: nothing below unwinds
-    // before `remove`, for the body's panic is caught, and `wait_for_children` does not unwind.
-    unsafe { stop.register(token.as_ref()) };
-    let ended = Panic::catch(|| body(&opened));
-    let value = match ended {
-        Ok(value) if !value.is_failure() => Some(value),
-        Ok(error) => fail(&block, Failure::Output(error)),
-        Err(panic) => fail(&block, Failure::Panic(panic)),
-    };
-    let failure = wait_for_children(&block);
-    // SAFETY: it was registered above, and is removed once.
-    unsafe { stop.remove() };
+    // Nothing in here unwinds: the children borrow from the stack above.
+    let (failure, value) = with_stop_callback(token.as_ref(), StopChildren(&block), || {
+        let ended = Panic::catch(|| body(&opened));
+        let value = match ended {
+            Ok(value) if !value.is_failure() => Some(value),
+            Ok(error) => fail(&block, Failure::Output(error)),
+            Err(panic) => fail(&block, Failure::Panic(panic)),
+        };
+        (wait_for_children(&block), value)
+    });
     match (failure, value) {
         (Some(Failure::Panic(panic)), _) => panic.resume(),
         (Some(Failure::Output(error)), _) => error,
@@ -158,17 +153,11 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
 }
 
 /// Callback that passes a stop request from outside on to the children.
-struct StopChildren<O>(NonNull<Block<O>>);
+struct StopChildren<'a, O>(&'a Block<O>);
 
-// SAFETY: `stop_children` may be called on any thread, and the block outlives the callback:
-// `blocking_scope_with`.
-unsafe impl<O> Send for StopChildren<O> {}
-
-impl<O> OnStop for StopChildren<O> {
+impl<O> OnStop for StopChildren<'_, O> {
     fn on_stop(self, reason: StopReason) {
-        // SAFETY: the block outlives the callback: `blocking_scope_with` removes the callback before it drops
-        // the block.
-        unsafe { self.0.as_ref() }.stop_children(reason);
+        self.0.stop_children(reason);
     }
 }
 

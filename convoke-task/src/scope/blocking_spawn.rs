@@ -7,23 +7,22 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::panic::Location;
 use core::pin::Pin;
-use core::ptr::NonNull;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use convoke_core::raw::OwnerId;
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{Outcome, StopReason};
 
-use super::block::{Block, ChildEnd};
+use super::block::{ChildEnd, LeavingChild};
 use super::builder::Child;
 use super::caught::PollCaught;
-use super::child::{Attach, SharedLink, ToScope};
+use super::child::{Attach, ToScope};
 use super::handle::Handle;
 use super::options::{Inherited, Name, Naming};
 use super::output::ChildOutput;
 use super::parent::{Options, Parent, Takes};
 use super::spawn::Scope;
-use crate::task::{Known, TaskHeader};
+use crate::task::{Left, Spawnable};
 
 /// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the
 /// scope. A child that has the reference can start siblings.
@@ -89,6 +88,13 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     pub fn request_stop(&self, reason: StopReason) {
         self.scope.block.stop_children(reason);
     }
+
+    /// Takes a future that borrows for `'scope`.
+    fn spawnable<F: Future + Send + 'scope>(&self, future: F) -> Spawnable<F> {
+        // SAFETY: `'scope` ends after the scope's function has waited for the child: the body is generic over
+        // `'scope`, and so can name no shorter one.
+        unsafe { Spawnable::borrowing(future) }
+    }
 }
 
 impl<'scope, O, T> Takes<'scope, Inherited, T> for &'scope BlockingScope<'scope, '_, O>
@@ -102,10 +108,8 @@ where
         N: Naming,
         F: Future<Output = T> + Send + 'scope,
     {
-        let ending = ToScope { attachment: options.name.attach(AndStop), _scope: PhantomData };
-        // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has
-        // waited for the child: the body is generic over `'scope`, and so can name no shorter one.
-        let started = unsafe { self.scope.start(future, ending, false, options.location) };
+        let ending = ToScope::new(options.name.attach(AndStop));
+        let started = self.scope.start(self.spawnable(future), ending, options.location);
         if let Err(refused) = started {
             refused.panic();
         }
@@ -129,10 +133,8 @@ impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, 
         F: Future<Output: Send + 'scope> + Send + 'scope,
     {
         let location = options.location;
-        // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has
-        // waited for it. The handle is not a local one.
-        let started =
-            unsafe { self.scope.start_with_handle(future, false, options.name.attach(AndStop), location) };
+        let attachment = options.name.attach(AndStop);
+        let started = self.scope.start_with_handle(self.spawnable(future), attachment, location);
         let handle = match started {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
@@ -148,26 +150,13 @@ impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, 
 /// child is removed from the list, and so before the scope ends.
 struct AndStop;
 
-// SAFETY: the parent link of such a child is that of `SharedLink`: the first field of its scope's block.
+// SAFETY: it has no link of its own.
 unsafe impl<O> Attach<O> for AndStop {
-    #[inline]
-    unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
-        // SAFETY: the caller says that the child is in the block's list, which is what `SharedLink` asks for.
-        unsafe { Attach::<O>::block(&SharedLink, child) }
-    }
-
-    unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller says that the child is in the block's list; so the block is alive until
-        // `child_finished`.
-        unsafe {
-            let block: NonNull<Block<O>> = self.block(child);
-            if let ChildEnd::Failed(failure) = end {
-                block.as_ref().fail(failure);
-                // If an executor panics here, the child must still be removed: the scope waits for that.
-                let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
-            }
-            Block::child_finished(block, child)
+    fn ended(&self, child: LeavingChild<'_, O>, end: ChildEnd<O>) -> Left {
+        if let ChildEnd::Failed(failure) = end {
+            child.fail_and_stop(failure);
         }
+        child.finish()
     }
 }
 

@@ -6,7 +6,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, budget, outside_a_task};
 use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -198,6 +198,10 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
             let Some(block) = &this.block.block else { return end_again(this.end, frame) };
+            // Only before the first poll: later there is work that may have to be held.
+            if this.stored.is_none() && !budget::may_proceed(cx) {
+                return Poll::Pending;
+            }
             let held = Frame::held_before();
             let mut clone = None;
             let mut body_waits = is_there(this.body.as_mut());
@@ -218,6 +222,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                     Waiting::FoundFailure => {}
                     Waiting::AllEnded { failure, cut_short } => {
                         this.block.block = None;
+                        budget::spend();
                         // The body may have been polled twice in this loop, and its first poll may have held
                         // the task.
                         Frame::forget_holds(held);
@@ -349,7 +354,11 @@ fn wait<O>(
     }
     if !body_waits && state.children.is_empty() {
         state.ended = true;
-        return Waiting::AllEnded { failure: state.failure.take(), cut_short: state.cut_short };
+        let ((failure, outranked), cut_short) = (state.take_failure(), state.cut_short);
+        drop(state);
+        // The panic hook has reported a panic of its destructor.
+        let _ = Panic::catch(|| drop(outranked));
+        return Waiting::AllEnded { failure, cut_short };
     }
     state.body_ended = !body_waits;
     let before = core::mem::replace(&mut state.waker, clone.take());

@@ -8,27 +8,28 @@
 
 // The parts:
 //
-// - **The block** (`block`) is the shared state of one scope: the environment of the children, the list of
-//   children, the first failure, the stop request, the waker of the scope's future. A spin lock guards what
-//   changes.
+// - **The block** (`block`) is the shared state of one scope: the parent link of the children with their
+//   environment, the list of children, the first failure, the stop request, the waker of the scope's future. A
+//   spin lock guards what changes.
 // - **The scope's future** (`future`) runs the body in the task that opened the scope. When the body has
 //   ended it waits for the children. In blocking code, the calling thread does both (`blocking`).
-// - **A child** is a task. Its memory holds a *parent link*: a pointer to the block's own link
-//   (`child::SharedLink`), or a link inside the child if it runs on another executor (`child::OwnLink`).
+// - **A child** is a task. It leads to a *parent link*: the block's own (`child::SharedLink`), or one inside the
+//   child if it runs on another executor (`child::OwnLink`). Its ending (`child::ToScope`, `ToHandle`) tells the
+//   scope.
 // - **The builder** (`builder`) is the one way in which children are started, in this module and in
 //   `local_scope` and `policy`: the short verbs of every scope call it. Its options are types (`options`), and
-//   the scopes are its parents (`parent`): each says which children it takes, and starts them.
-// - **A handle** (`handle`) is a second reference to a child. Outcome and waker change hands in the child's
-//   memory (`handle_rendezvous`).
+//   the scopes are its parents (`parent`): each says which children it takes, and starts them (`start`).
+// - **A handle** (`handle`) is a second reference to a child (`task::Join`). Outcome and waker change hands in
+//   the child's memory.
 //
 // The protocol between them:
 //
-// 1. *Spawn*, on any thread that has a `Scope`: the child's memory is allocated and filled without the lock.
-//    Under the lock the child is added to the list, unless the scope has ended: then its future is handed
-//    back. After the lock the child is posted to its executor. A scope that is stopping still takes children;
+// 1. *Spawn*, on any thread that has a `Scope` (`start`, `Block::add`): the child is created without the lock.
+//    Under the lock it is added to the list, unless the scope has ended: then its future is handed back. After
+//    the lock the child is posted to its executor. A scope that is stopping still takes children;
 //    they are asked to stop from the start.
 // 2. *End of a child*, on the thread that polled it last: an outcome for a handle goes to the rendezvous
-//    first. Then the child is removed from the list under the lock. The first failure is stored in the block,
+//    first. Then the child (`LeavingChild`) is removed from the list under the lock. The first failure is stored in the block,
 //    and wakes the scope's future. The last child wakes it too, if the body has ended. **After that lock is
 //    released the child does not touch the block.**
 // 3. *Stop*, on any thread: `Block::stop_children` stores the reason, moves one child after the other to the
@@ -58,12 +59,10 @@ mod bound;
 pub mod builder;
 mod caught;
 mod child;
-mod children;
 mod failure;
 mod future;
 mod guarded;
 mod handle;
-mod handle_rendezvous;
 mod named;
 mod options;
 mod output;
@@ -71,10 +70,12 @@ mod parent;
 mod restart;
 mod results;
 mod spawn;
+mod start;
 mod until_ready;
 
 pub use convoke_core::BodyOutput;
 
+pub use crate::task::{Anywhere, Kind, OnOwnerThread};
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingScope};
 pub use bound::Bound;
@@ -86,7 +87,7 @@ pub use failure::{ChildFailure, FailureKind};
 pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
 pub(crate) use guarded::Guarded;
-pub use handle::{Anywhere, Handle, Kind, OnOwnerThread};
+pub use handle::Handle;
 pub use output::ChildOutput;
 pub use results::{NextResult, Results};
 pub use spawn::{Scope, SpawnError};

@@ -4,9 +4,10 @@ use convoke_core::BodyOutput;
 
 use super::blocking_spawn::BlockingHandle;
 use super::bound::Bound;
-use super::handle::{Handle, Kind};
+use super::handle::Handle;
 use super::spawn::Scope;
 use crate::flow::NoReturn;
+use crate::task::Kind;
 
 /// Output of a child in a scope that returns an `O`: `()`, or a `Result` with the error type of the scope.
 #[diagnostic::on_unimplemented(

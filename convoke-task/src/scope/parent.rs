@@ -6,10 +6,11 @@ use core::panic::Location;
 use super::caught::PollCaught;
 use super::child::SharedLink;
 use super::failure::ChildOrigin;
-use super::handle::{Handle, OnOwnerThread};
+use super::handle::Handle;
 use super::options::{Local, Naming, SendPlace};
 use super::output::ChildOutput;
 use super::spawn::Scope;
+use crate::task::OnOwnerThread;
 
 /// Name, place and spawn site of a child.
 #[derive(Debug)]

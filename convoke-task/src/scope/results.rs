@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
 
 use super::builder::Child;
 use super::caught::{PollCaught, poll_caught};
@@ -181,16 +181,18 @@ impl<T> Future for NextResult<'_, T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the next result of a scope") };
             // Before the queue is checked: a loop over many results that are there must be able to stop.
-            if frame.honour_stop() {
+            if frame.honour_stop() || !budget::may_proceed(cx) {
                 return Poll::Pending;
             }
             // Cloned without the lock: a clone may run foreign code.
             let waker = cx.waker().clone();
             let mut queue = lock(self.queue);
             if let Some(result) = queue.done.pop_front() {
+                budget::spend();
                 return Poll::Ready(Some(result));
             }
             if queue.running == 0 {
+                budget::spend();
                 return Poll::Ready(None);
             }
             let before = queue.waker.replace(waker);

@@ -1,26 +1,21 @@
 //! Starting children in a scope.
 
-#![allow(unsafe_code)]
-
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
 use core::panic::Location;
-use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::StopReason;
-use convoke_core::raw::OwnerId;
 
 use super::block::Block;
 use super::builder::Child;
-use super::child::{Attach, Attached, ToHandle, ToScope};
-use super::handle::{Handle, Kind, OnOwnerThread};
-use super::handle_rendezvous::HandleRendezvous;
+use super::child::{Attach, ToScope};
+use super::handle::Handle;
 use super::options::Name;
 use super::output::ChildOutput;
+use super::start::Refused;
 use crate::frame_arc::FrameArc;
-use crate::task::{Cell, Ending, TaskHeader, Vacant};
+use crate::task::{OnOwnerThread, Spawnable};
 
 /// Entrance to a [`scope()`](super::scope): starts children in it. `O` is the output of the scope.
 ///
@@ -34,13 +29,6 @@ pub struct Scope<O> {
 pub struct SpawnError<F> {
     future: F,
     reason: Refused,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refused {
-    Ended,
-    NoMemory,
-    WrongThread,
 }
 
 impl<O> Scope<O> {
@@ -153,11 +141,23 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         W: Attach<O>,
     {
-        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(attachment), false, location) };
-        if let Err(refused) = started {
+        if let Err(refused) = self.start(Spawnable::anywhere(future), ToScope::new(attachment), location) {
             refused.panic();
         }
+    }
+
+    /// Starts a child whose failure is the scope's, or hands its future back if it cannot be started.
+    pub(super) fn try_start_for_scope<F, W>(
+        &self,
+        future: F,
+        attachment: W,
+        location: &'static Location<'static>,
+    ) -> Result<(), SpawnError<F>>
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        W: Attach<O>,
+    {
+        self.start(Spawnable::anywhere(future), ToScope::new(attachment), location)
     }
 
     /// Starts a child with a handle. Panics if it cannot be started.
@@ -172,8 +172,7 @@ impl<O> Scope<O> {
         F: Future<Output: Send> + Send + 'static,
         W: Attach<O>,
     {
-        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
-        match unsafe { self.start_with_handle(future, false, attachment, location) } {
+        match self.start_with_handle(Spawnable::anywhere(future), attachment, location) {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         }
@@ -191,60 +190,9 @@ impl<O> Scope<O> {
         F: Future + 'static,
         W: Attach<O>,
     {
-        let started = if self.is_owner_thread() {
-            // SAFETY: `is_owner_thread` says that the child runs on this thread alone; the future is `'static`.
-            unsafe { self.start_with_handle(future, true, attachment, location) }
-        } else {
-            Err(SpawnError { future, reason: Refused::WrongThread })
-        };
-        match started {
+        match self.start_with_handle(Spawnable::here(future), attachment, location) {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
-        }
-    }
-
-    /// Starts a child whose failure is the scope's, or hands its future back if it cannot be started.
-    pub(super) fn try_start_for_scope<F, W>(
-        &self,
-        future: F,
-        attachment: W,
-        location: &'static Location<'static>,
-    ) -> Result<(), SpawnError<F>>
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        W: Attach<O>,
-    {
-        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
-        unsafe { self.start(future, to_scope(attachment), false, location) }.map(drop)
-    }
-
-    /// Starts a child with a handle of kind `K`.
-    ///
-    /// # Safety
-    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
-    /// or the caller waits for the child before what it borrows ends. `K` is `OnOwnerThread` only for a
-    /// `local` child.
-    #[inline]
-    pub(super) unsafe fn start_with_handle<F: Future, W: Attach<O>, K: Kind>(
-        &self,
-        future: F,
-        local: bool,
-        attachment: W,
-        location: &'static Location<'static>,
-    ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
-        const {
-            assert!(
-                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == HandleRendezvous::<K>::OFFSET,
-                "the handle finds the shared part at this offset"
-            )
-        };
-        let ending =
-            ToHandle::<O, W, K> { shared: HandleRendezvous::new(location), attachment, _scope: PhantomData };
-        // SAFETY: the caller guarantees what `start` asks for. The handle takes over the reference, or the
-        // handle mark, that `ToHandle` makes the task with; the outcome is where `Cell::room` says.
-        unsafe {
-            let child = self.start(future, ending, local, location)?;
-            Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::outcome_slot(child)))
         }
     }
 
@@ -255,75 +203,10 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         W: Attach<O>,
     {
-        let started = if self.is_owner_thread() {
-            // SAFETY: `is_owner_thread` says that the child runs on this thread alone; the future is `'static`.
-            unsafe { self.start(future, to_scope(attachment), true, location) }.map(drop)
-        } else {
-            Err(SpawnError { future, reason: Refused::WrongThread })
-        };
-        if let Err(refused) = started {
+        if let Err(refused) = self.start(Spawnable::here(future), ToScope::new(attachment), location) {
             refused.panic();
         }
     }
-
-    /// Returns true if the children of this scope run on this thread alone.
-    #[inline]
-    fn is_owner_thread(&self) -> bool {
-        let owner = self.block.link.home();
-        owner == OwnerId::here() && owner != OwnerId::NONE
-    }
-
-    /// Starts a child: step 1 of the protocol in `mod.rs`.
-    ///
-    /// # Safety
-    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
-    /// or the caller waits for the child before what it borrows ends.
-    #[inline]
-    pub(super) unsafe fn start<F, M>(
-        &self,
-        future: F,
-        ending: M,
-        local: bool,
-        location: &'static Location<'static>,
-    ) -> Result<NonNull<TaskHeader>, SpawnError<F>>
-    where
-        F: Future,
-        M: Ending<F::Output> + Attached<O>,
-    {
-        let block = &*self.block;
-        // SAFETY: the block does not move, and is alive while `self` has a reference.
-        let Some(vacant) = (unsafe { Vacant::allocate(&block.link, location) }) else {
-            return Err(SpawnError { future, reason: Refused::NoMemory });
-        };
-        // SAFETY: the caller says that the future may run where the child does. The block is alive while the
-        // child is in its list. No other thread can reach the child before `add`, and none runs it before
-        // `post_first`.
-        unsafe {
-            // Before the lock is taken: other threads wait for that.
-            let child = vacant.fill(future, ending, &block.link, local);
-            let attachment = M::attachment(Cell::<F, M>::ending_at(child));
-            let link = M::Attach::attach(attachment, child, NonNull::from(&block.link));
-            let mut state = block.state.lock();
-            if state.ended {
-                drop(state);
-                return Err(SpawnError { future: Cell::<F, M>::take_back(child), reason: Refused::Ended });
-            }
-            let stopping = state.stop.is_some();
-            if stopping {
-                TaskHeader::stop_from_the_beginning(child);
-            }
-            state.children.add(child, stopping);
-            drop(state);
-            M::Attach::announce(attachment, child);
-            TaskHeader::post_first(child, link);
-            Ok(child)
-        }
-    }
-}
-
-/// Creates the ending of a child whose failure is the scope's.
-fn to_scope<O, W: Attach<O>>(attachment: W) -> ToScope<O, W> {
-    ToScope { attachment, _scope: PhantomData }
 }
 
 impl<O> Clone for Scope<O> {
@@ -333,6 +216,11 @@ impl<O> Clone for Scope<O> {
 }
 
 impl<F> SpawnError<F> {
+    #[cold]
+    pub(super) fn new(future: F, reason: Refused) -> Self {
+        Self { future, reason }
+    }
+
     /// Returns the future that was not started.
     pub fn into_future(self) -> F {
         self.future

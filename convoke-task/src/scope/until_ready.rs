@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
 
 use convoke_core::raw::wake_if_any;
 
@@ -67,12 +67,16 @@ impl<T> Future for Started<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a child that is being started") };
+            if !budget::may_proceed(cx) {
+                return Poll::Pending;
+            }
             // Cloned without the lock: a clone may run foreign code.
             let waker = cx.waker().clone();
             let mut state = lock(&self.state);
             if state.is_over {
                 let value = state.value.take();
                 drop(state);
+                budget::spend();
                 return Poll::Ready(value.ok_or(EndedEarly { started_at: self.started_at }));
             }
             let before = state.waker.replace(waker);

@@ -11,15 +11,25 @@ use super::header::TaskHeader;
 use super::reference::Alive;
 
 /// A stop callback that passes the request on to a task.
-pub(crate) struct AskStop(pub(crate) NonNull<TaskHeader>);
+pub(crate) struct AskStop(NonNull<TaskHeader>);
 
-// SAFETY: any thread may ask a task to stop. The task is alive: the callback is removed before the task
-// leaves, and removal waits for a callback that runs.
+// SAFETY: any thread may ask a task to stop, and `new` requires that the task is alive when the callback runs.
 unsafe impl Send for AskStop {}
+
+impl AskStop {
+    /// Creates the callback.
+    ///
+    /// # Safety
+    /// Fact 3 of `Alive`: the callback is removed before the task leaves, and removal waits for a callback
+    /// that runs.
+    pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
+        Self(task)
+    }
+}
 
 impl OnStop for AskStop {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the task has not left: the callback is removed before, and removal waits for this call.
+        // SAFETY: fact 3 of `Alive`, which `new` requires.
         unsafe { Alive::new(self.0) }.ask_stop();
     }
 }

@@ -11,15 +11,17 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
 
-use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind};
+use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind, budget};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use convoke_core::raw::watching::polls;
 
-use super::header::{Stage, TaskHeader, drop_reference};
+use super::header::{Stage, TaskHeader};
 use super::inside::{Inside, not_on_owner_thread};
 use super::memory::Vacated;
-use super::reference::Alive;
+use super::parent_link::ParentLink;
+use super::queued::Queued;
+use super::reference::{Alive, Known, Leaving, Left, TaskRef};
 use super::rerun::run_again;
 use super::spawn_site::TaskKind;
 use super::state::{Access, Leave, Pause};
@@ -27,46 +29,60 @@ use super::state::{Access, Leave, Pause};
 /// Where the outcome of a task goes.
 ///
 /// # Safety
-/// `deliver` does not free the task, which its caller still uses. After `deliver` the parent link may be
-/// gone.
+/// 1. [`own_link`](Ending::own_link) returns a part of `self`, the same each time, which does not change.
 pub(crate) unsafe trait Ending<T>: Sized {
     /// The number of references to the task, besides its own, when it is created.
     const REFERENCES: u32 = 0;
     /// True if there is a handle that stays on the task's owner thread.
     const HANDLE: bool = false;
+    /// What is done when the task has left and its memory is released.
+    type After: After;
 
-    /// Called when the future is gone, the outcome is in `slot` and no operation is in flight, before the
-    /// parent is told.
-    ///
-    /// # Safety
-    /// Called once, from inside.
-    unsafe fn ended(&self, task: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) {
-        let _ = (task, slot);
+    /// Returns the parent link of the task, if it lies in the ending and not in its parent.
+    #[inline]
+    fn own_link(&self) -> Option<&ParentLink> {
+        None
     }
 
-    /// Tells the parent, which no longer knows the task afterwards. Takes the outcome from `slot`, or leaves
-    /// it there for a handle.
-    ///
-    /// # Safety
-    /// Called once, after `ended`, on the thread that ended the task or received its remote wake.
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) -> Known;
-
-    /// Called before the memory is freed. Drops an outcome that is still in `slot`.
-    ///
-    /// # Safety
-    /// Called once, last, by the thread that has the task to itself.
-    unsafe fn free(&self, slot: NonNull<Outcome<T>>) {
-        let _ = slot;
+    /// Called once, from inside, when the future is gone and no operation is in flight, before the parent is
+    /// told.
+    #[inline]
+    fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
+        let _ = (task, outcome);
     }
+
+    /// Tells the parent, which no longer knows the task afterwards. Takes the outcome, or leaves it for a
+    /// handle. Called once, after `ended`, on the thread that ended the task or received its remote wake.
+    fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, Self::After);
 }
 
-/// Says if the parent let others refer to a task that it knew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// Only the parent referred to the task.
-    ToTheParent,
-    /// The parent let others refer to the task, at some time before it was told that the task leaves.
-    ToOthers,
+/// The last step of a task that has left: it tells a waiter, which may then count on the task's memory being
+/// released.
+pub(crate) trait After {
+    /// Does it.
+    fn tell(self);
+}
+
+/// Nothing is left to do: the parent was told.
+impl After for () {
+    #[inline]
+    fn tell(self) {}
+}
+
+/// The outcome of a task that is leaving, and the right to take it. It stays where it is if this is dropped:
+/// for a handle.
+pub(crate) struct OutcomeSlot<'a, T> {
+    outcome: *mut Outcome<T>,
+    _task: PhantomData<&'a mut Outcome<T>>,
+}
+
+impl<T> OutcomeSlot<'_, T> {
+    /// Takes the outcome.
+    #[inline]
+    pub(crate) fn take(self) -> Outcome<T> {
+        // SAFETY: `Ended::leave` creates one slot, with the outcome in it; it is consumed here.
+        unsafe { self.outcome.read() }
+    }
 }
 
 /// A task with its type.
@@ -80,16 +96,35 @@ pub(crate) struct Cell<F: Future, M> {
 
 impl<F: Future, M> Cell<F, M> {
     /// The offset of the ending.
-    pub(crate) const ENDING_AT: usize = core::mem::offset_of!(Self, ending);
+    pub(super) const ENDING_AT: usize = core::mem::offset_of!(Self, ending);
 
     /// Creates a task that holds its future.
     #[inline]
     pub(super) fn new(header: TaskHeader, ending: M, future: F) -> Self {
         Self { header, ending, body: Body { future: ManuallyDrop::new(future) } }
     }
+
+    /// Returns the address of the ending.
+    #[inline]
+    pub(super) fn ending_at(cell: NonNull<Self>) -> *mut M {
+        cell.as_ptr().wrapping_byte_add(Self::ENDING_AT).cast()
+    }
+
+    /// Returns the address of the body as the future.
+    #[inline]
+    pub(super) fn future_at(cell: NonNull<Self>) -> *mut F {
+        cell.as_ptr().wrapping_byte_add(core::mem::offset_of!(Self, body)).cast()
+    }
+
+    /// Returns the address of the body as the outcome: both fields of the union lie at its start (`repr(C)`).
+    #[inline]
+    pub(super) fn outcome_at(cell: NonNull<Self>) -> *mut Outcome<F::Output> {
+        Self::future_at(cell).cast()
+    }
 }
 
 /// The future, then its outcome. `TaskHeader::stage` says which.
+#[repr(C)]
 union Body<F: Future> {
     future: ManuallyDrop<F>,
     outcome: ManuallyDrop<Outcome<F::Output>>,
@@ -115,162 +150,124 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// # Safety
     /// `header` is that of a `Self`. The caller holds its runnable, or dropped its last reference.
     pub(super) unsafe fn call(header: NonNull<Header>, call: Call) {
-        let cell = header.cast::<Self>();
+        // SAFETY: facts 2 and 4 of `Alive`: this thread holds the runnable; or the task has ended, and this
+        // thread dropped the last reference or received the remote wake that the task waited for.
+        let task = unsafe { Alive::new(header.cast()) };
         // Two functions, each with a stack frame of its own: the second needs little stack.
-        // SAFETY: the caller holds the runnable, or dropped the last reference, so the task is alive.
-        if unsafe { header.cast::<TaskHeader>().as_ref() }.state.is_done() {
-            // The task has ended, and this thread has it to itself.
-            Ended(cell).settle();
+        if task.header().state.is_done() {
+            Ended::<F, M>(task, PhantomData).settle();
         } else {
-            // The task has not ended, so the caller holds the runnable.
-            Held(cell).run(call);
+            Held::<F, M>(task, PhantomData).run(call);
         }
-    }
-
-    /// Destroys a task that was not posted, and returns its future.
-    ///
-    /// # Safety
-    /// The task is a `Self`, and neither queued with an executor nor in a list.
-    pub(crate) unsafe fn take_back(task: NonNull<TaskHeader>) -> F {
-        let cell = task.cast::<Self>();
-        // SAFETY: the caller has the task to itself. The future is moved out, and all else dropped once.
-        unsafe {
-            let future = (&raw const (*cell.as_ptr()).body.future).cast::<F>().read();
-            Vacated::<F, M>::new(task).destroy();
-            future
-        }
-    }
-
-    /// Returns the address of the ending.
-    ///
-    /// # Safety
-    /// The task is a `Self` and alive.
-    pub(crate) unsafe fn ending_at(task: NonNull<TaskHeader>) -> NonNull<M> {
-        // SAFETY: the task is alive: the caller's promise. The address of a field is not null.
-        unsafe { NonNull::new_unchecked(&raw mut (*task.cast::<Self>().as_ptr()).ending) }
-    }
-
-    /// Returns the address of the outcome.
-    ///
-    /// # Safety
-    /// The task is a `Self` and alive.
-    pub(crate) unsafe fn outcome_slot(task: NonNull<TaskHeader>) -> NonNull<Outcome<F::Output>> {
-        // SAFETY: the task is alive: the caller's promise. The address of a field is not null.
-        unsafe { NonNull::new_unchecked((&raw mut (*task.cast::<Self>().as_ptr()).body.outcome).cast()) }
     }
 }
 
 /// A runnable of a task that has not ended, and so the right to enter it. It is consumed by entering.
-struct Held<F: Future, M>(NonNull<Cell<F, M>>);
+struct Held<'a, F: Future, M>(Alive<'a>, PhantomData<NonNull<Cell<F, M>>>);
 
-impl<F: Future, M: Ending<F::Output>> Held<F, M> {
+impl<F: Future, M: Ending<F::Output>> Held<'_, F, M> {
     /// Runs the task, or refuses to.
     #[inline(never)]
     fn run(self, call: Call) {
-        let task = self.0.cast::<TaskHeader>();
-        // SAFETY: rule 2 of the header: this thread holds the runnable, so the task is alive.
-        let this = unsafe { task.as_ref() };
+        let task = self.0;
+        let this = task.header();
         let access = this.access();
         if access == Access::Remote {
             return match call {
                 Call::Run => not_on_owner_thread(),
-                // SAFETY: the task has not left: its runnable is given up by this call.
-                Call::Stop => unsafe { Alive::new(task) }.refuse_remotely(),
+                Call::Stop => task.refuse_remotely(),
             };
         }
         let asked = this.state.begin(access);
         // `begin` has set `RUNNING`: this thread is inside.
-        if Entered(self.0).go_on(access, call, asked) {
-            // SAFETY: the task is queued, and `go_on` has handed its runnable to this thread.
-            unsafe { run_again(task) };
+        if let Some(queued) = Entered::<F, M>(task, PhantomData).go_on(access, call, asked) {
+            run_again(queued);
         }
     }
 }
 
 /// The right of the thread that is inside a task: rule 2 of the header holds while this exists. It is
 /// consumed by leaving the inside.
-struct Entered<F: Future, M>(NonNull<Cell<F, M>>);
+struct Entered<'a, F: Future, M>(Alive<'a>, PhantomData<NonNull<Cell<F, M>>>);
 
-impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
+impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
     #[inline]
-    fn task(&self) -> NonNull<TaskHeader> {
-        self.0.cast()
+    fn cell(&self) -> NonNull<Cell<F, M>> {
+        self.0.address().cast()
     }
 
     #[inline]
     fn inside(&self) -> &Inside {
         // SAFETY: this thread is inside while `self` exists.
-        unsafe { Inside::new(self.0.cast()) }
+        unsafe { Inside::new(self.0.address()) }
     }
 
     /// Returns the right to the future, if there still is one.
     #[inline]
-    fn future(&mut self) -> Option<WithFuture<'_, F, M>> {
-        (self.inside().header().stage.get() == Stage::Future)
-            .then_some(WithFuture { cell: self.0, _entered: PhantomData })
+    fn future(&mut self) -> Option<WithFuture<'_, 'a, F, M>> {
+        (self.inside().header().stage.get() == Stage::Future).then_some(WithFuture(self))
     }
 
-    /// Polls, or ends the task. Returns true if the task was woken meanwhile and its executor has no queue:
-    /// the caller, which now holds the runnable, runs it again.
+    /// Calls [`Ending::ended`], for a task whose outcome is in the slot.
     #[inline]
-    fn go_on(mut self, mut access: Access, call: Call, asked: bool) -> bool {
+    fn call_ended(&mut self) {
+        // SAFETY: rule 2 of the header: this thread is inside, so the ending is not changed and the outcome is
+        // this thread's alone. `go_on` calls this after the future was replaced by the outcome.
+        let (ending, outcome) =
+            unsafe { (&*Cell::ending_at(self.cell()), &mut *Cell::outcome_at(self.cell())) };
+        ending.ended(self.inside(), outcome);
+    }
+
+    /// Polls, or ends the task. Returns the runnable if the task was woken meanwhile and its executor has no
+    /// queue: the caller runs it again.
+    #[inline]
+    fn go_on(mut self, mut access: Access, call: Call, asked: bool) -> Option<Queued> {
+        let task = self.0.address().cast();
         if let Some(future) = self.future() {
-            let calm = polls(future.cell.cast());
-            if call == Call::Stop || !calm && future.inside().must_not_be_touched_here() {
+            let calm = polls(task);
+            if call == Call::Stop || !calm && future.0.inside().must_not_be_touched_here() {
                 future.end_badly(Outcome::Stopped);
             } else if !future.poll(asked, calm) {
                 return self.pause();
             }
         }
-        let (task, inside) = (self.task(), self.inside());
-        let this = inside.header();
-        // SAFETY: the future is gone, and the outcome is in the slot; the task is a `Cell<F, M>` and alive.
-        // `ended` and `clear` are called once: `finish_and_leave` below ends the task.
-        unsafe {
-            let (ending, slot) = (Cell::<F, M>::ending_at(task).as_ref(), Cell::<F, M>::outcome_slot(task));
-            if let Some(cold) = inside.cold() {
-                // An operation that is released after this check wakes the task, and `pause` sees that.
-                if !cold.is_empty() {
-                    return self.pause();
-                }
-                // The task may have moved. Without a cold state it has not.
-                access = this.access();
-                ending.ended(task, slot);
-                cold.clear(this.parent_link().env().allocator());
-            } else {
-                ending.ended(task, slot);
+        if let Some(cold) = self.inside().cold() {
+            // An operation that is released after this check wakes the task, and `pause` sees that.
+            if !cold.is_empty() {
+                return self.pause();
             }
+            // The task may have moved. Without a cold state it has not.
+            access = self.inside().header().access();
+            self.call_ended();
+            self.inside().clear_cold();
+        } else {
+            self.call_ended();
         }
-        let leave = this.state.finish_and_leave(access);
-        Ended(self.0).leave(leave);
-        false
+        let leave = self.inside().header().state.finish_and_leave(access);
+        Ended::<F, M>(self.0, PhantomData).leave(leave);
+        None
     }
 
-    /// Leaves the inside of a task that goes on waiting. Returns true as `go_on` does.
+    /// Leaves the inside of a task that goes on waiting. Returns a runnable as `go_on` does.
     #[inline]
-    fn pause(self) -> bool {
-        let task = self.task();
-        let inside = self.inside();
-        let this = inside.header();
+    fn pause(self) -> Option<Queued> {
+        let this = self.inside().header();
         // Asked for again: the task may just have moved. A task that has moved is shared.
         let access = this.access();
-        if access == Access::Shared
-            && let Some(cold) = inside.cold()
-        {
-            // SAFETY: this thread is inside, and the future borrows no environment between its polls.
-            unsafe { cold.forget_past() };
+        if access == Access::Shared {
+            self.inside().forget_past();
         }
         match this.state.pause(access) {
-            Pause::Idle => false,
+            Pause::Idle => None,
             Pause::Post => {
-                // SAFETY: `Pause::Post` makes this thread the holder of the runnable: rule 3 of the header.
-                if access == Access::Shared && unsafe { this.env() }.executor().is(&InlineExecutor) {
+                // SAFETY: rule 1 of `Queued`: `Pause::Post` makes this thread the holder of the runnable.
+                let queued = unsafe { Queued::new(self.0.address()) };
+                if access == Access::Shared && queued.env().executor().is(&InlineExecutor) {
                     // The inline executor would run the task on top of this run, deeper and deeper.
-                    return true;
+                    return Some(queued);
                 }
-                // SAFETY: `Pause::Post` makes this thread the holder of the runnable.
-                unsafe { TaskHeader::post(task) };
-                false
+                queued.post();
+                None
             }
         }
     }
@@ -278,42 +275,22 @@ impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
 
 /// The right of the thread inside to the future, which is still there. It is consumed by the poll that may
 /// end it.
-struct WithFuture<'a, F: Future, M> {
-    cell: NonNull<Cell<F, M>>,
-    _entered: PhantomData<&'a mut Entered<F, M>>,
-}
+struct WithFuture<'e, 'a, F: Future, M>(&'e Entered<'a, F, M>);
 
-impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
-    #[inline]
-    fn inside(&self) -> &Inside {
-        // SAFETY: this thread is inside while the `Entered` exists, which is borrowed.
-        unsafe { Inside::new(self.cell.cast()) }
-    }
-
-    #[inline]
-    fn alive(&self) -> Alive<'_> {
-        // SAFETY: the task does not leave while this thread is inside.
-        unsafe { Alive::new(self.cell.cast()) }
-    }
-
-    #[inline]
-    fn address(&self) -> *mut F {
-        // SAFETY: the task is alive. The address of a field is taken, and nothing read.
-        unsafe { (&raw mut (*self.cell.as_ptr()).body.future).cast::<F>() }
-    }
-
+impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     /// Polls the future. On a thread that is not calm the task may be watched. Returns true if it has ended:
     /// its outcome is in the slot then, and the future is gone.
     #[inline]
     fn poll(self, asked: bool, calm: bool) -> bool {
-        let inside = self.inside();
+        let inside = self.0.inside();
         // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
         // place.
-        let future = unsafe { Pin::new_unchecked(&mut *self.address()) };
+        let future = unsafe { Pin::new_unchecked(&mut *Cell::future_at(self.0.cell())) };
         let waits = if calm { inside.waits() } else { inside.waits_for_watchers() };
-        let polled = self.alive().with_waker(|waker| {
+        let polled = self.0.0.with_waker(|waker| {
             let mut cx = Context::from_waker(waker);
             Panic::catch(|| {
+                let _budget = budget::of_poll();
                 if asked {
                     inside.pass_on_stop();
                 }
@@ -339,10 +316,9 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
     #[cold]
     #[inline(never)]
     fn end_badly(self, outcome: Outcome<F::Output>) {
-        let inside = self.inside();
+        let inside = self.0.inside();
         let outcome = if inside.must_not_be_touched_here() {
-            // SAFETY: rule 3 of the header: this thread is inside.
-            let location = unsafe { inside.header().location() };
+            let location = inside.location();
             eprintln!(
                 "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
                  cannot be destroyed on another thread, and is leaked"
@@ -364,8 +340,8 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         if !core::mem::needs_drop::<F>() {
             return Ok(());
         }
-        let (inside, future) = (self.inside(), self.address());
-        self.alive().with_waker(|waker| {
+        let (inside, future) = (self.0.inside(), Cell::future_at(self.0.cell()));
+        self.0.0.with_waker(|waker| {
             Panic::catch(|| {
                 let frame = Frame::outermost(inside, waker, inside.waits(), asked, &inside.header().stopped);
                 // SAFETY: the future is there, and is not used again: `finish` replaces it.
@@ -377,21 +353,27 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
     /// Puts the outcome where the future was, which is gone.
     #[inline]
     fn finish(self, outcome: Outcome<F::Output>) {
-        // SAFETY: rule 2 of the header: this thread is inside. The task is a `Cell<F, M>`.
-        unsafe { Cell::<F, M>::outcome_slot(self.cell.cast()).write(outcome) };
-        self.inside().header().stage.set(Stage::Outcome);
+        // SAFETY: rule 2 of the header: this thread is inside, and the future is gone.
+        unsafe { Cell::outcome_at(self.0.cell()).write(outcome) };
+        self.0.inside().header().stage.set(Stage::Outcome);
     }
 }
 
 /// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until
 /// the task has left, its own reference keeps the memory.
-struct Ended<F: Future, M>(NonNull<Cell<F, M>>);
+struct Ended<'a, F: Future, M>(Alive<'a>, PhantomData<NonNull<Cell<F, M>>>);
 
-impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
+impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
     #[inline]
-    fn header(&self) -> &TaskHeader {
-        // SAFETY: the task is alive until it is freed, or its own reference given up; both consume `self`.
-        unsafe { self.0.cast::<TaskHeader>().as_ref() }
+    fn cell(&self) -> NonNull<Cell<F, M>> {
+        self.0.address().cast()
+    }
+
+    /// Returns the header. The task is alive until it is freed, or its own reference given up; both consume
+    /// `self`.
+    #[inline]
+    fn header(&self) -> &'a TaskHeader {
+        self.0.header()
     }
 
     /// Frees the task, if its last reference was dropped; or lets it leave, if the remote wake was received
@@ -412,19 +394,22 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
         }
     }
 
-    /// Tells the parent, and frees the memory if nothing else refers to it.
+    /// Tells the parent. The state says once that the task leaves, and then this is called.
+    #[inline(always)]
+    fn deliver(&self) -> (Left, M::After) {
+        // SAFETY: this thread has the task to itself, the state has said once that it leaves, and its outcome
+        // is in the slot: so there is one `Leaving` and one `OutcomeSlot`. Both end before `self` does.
+        let (ending, leaving) = unsafe { (&*Cell::ending_at(self.cell()), Leaving::new(self.0.address())) };
+        ending.deliver(leaving, OutcomeSlot { outcome: Cell::outcome_at(self.cell()), _task: PhantomData })
+    }
+
+    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter.
     #[inline(always)]
     fn leave(self, leave: Leave) {
         if leave == Leave::Later {
             return;
         }
-        let task = self.0.cast::<TaskHeader>();
-        // SAFETY: the task is a `Cell<F, M>` and alive; its outcome is in the slot. The state says once that
-        // it leaves.
-        let known = unsafe {
-            let slot = Cell::<F, M>::outcome_slot(task);
-            Cell::<F, M>::ending_at(task).as_ref().deliver(task, slot)
-        };
+        let (Left(known), after) = self.deliver();
         // Rule 6 of the header: unless the task is freed now, its kind is set before its reference is given up.
         match leave {
             Leave::Counted => {
@@ -442,6 +427,7 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
             }
             Leave::Here | Leave::Alone | Leave::Later => self.free(),
         }
+        after.tell();
     }
 
     /// Lets a task leave when the remote wake that it waited for was received.
@@ -469,28 +455,24 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
     /// Replaces the kind, after the parent was told: rule 6 of the header.
     #[inline]
     fn set_left(&self) {
-        // SAFETY: the parent was told, and the task's own reference is still there. Setting the kind twice,
-        // as a task does that leaves after all, does no harm.
+        // SAFETY: rule 6: the parent was told, and the task's own reference is still there. Setting the kind
+        // twice, as a task does that leaves after all, does no harm.
         unsafe { self.header().set_left(Cell::<F, M>::LEFT) };
     }
 
     /// Gives up the reference that the task has to itself.
     #[inline]
     fn drop_own_reference(self) {
-        // SAFETY: the state has said that the task leaves as one that is counted, so the reference is still
-        // there.
-        unsafe { drop_reference(self.0.cast()) };
+        // SAFETY: the state has said that the task leaves as one that is counted, so its own reference is
+        // still there, and `self`, which is consumed, is its owner.
+        drop(unsafe { TaskRef::from_counted(self.0.address()) });
     }
 
     /// Frees the task, to which nothing refers any more.
     #[inline]
     fn free(self) {
-        let task = self.0.cast::<TaskHeader>();
-        // SAFETY: the task is a `Cell<F, M>`, this thread has it to itself, and its future is gone.
-        unsafe {
-            let slot = Cell::<F, M>::outcome_slot(task);
-            Cell::<F, M>::ending_at(task).as_ref().free(slot);
-            Vacated::<F, M>::new(task).destroy();
-        }
+        // SAFETY: this thread has the task to itself, and its body is gone: the future was dropped, and the
+        // outcome taken by the parent or by the handle.
+        unsafe { Vacated::<F, M>::new(self.cell()) }.destroy();
     }
 }

@@ -34,19 +34,19 @@ pub(crate) struct ColdState {
     pub(super) watch: Cell<usize>,
     /// The number of operations adopted, less those that were freed from inside.
     operations: Cell<u32>,
+    /// The number of futures that must not be dropped yet, behind foreign combinators.
+    pub(super) under_way: Cell<u32>,
     /// The number of operations that were released on another thread.
     gone: AtomicU32,
     /// The memory of the last operation, cached for the next one.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     /// Environments with the task's stop token. The last one is current; another is added after each move.
     /// The others stay until the poll is over: the task may be using them.
-    #[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
-    surroundings: UnsafeCell<Vec<Box<Surroundings>>>,
+    surroundings: Stack<Surroundings>,
     /// The environments of the executors that the task moved to, the current one last. The others stay until
     /// the poll is over, and while there are operations, which borrow the environment that they were started
     /// in.
-    #[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
-    moved_to: UnsafeCell<Vec<Box<Env>>>,
+    moved_to: Stack<Env>,
 }
 
 impl ColdState {
@@ -60,10 +60,11 @@ impl ColdState {
                 waits: Waits::new(),
                 watch: Cell::new(0),
                 operations: Cell::new(0),
+                under_way: Cell::new(0),
                 gone: AtomicU32::new(0),
                 spare: Cell::new(None),
-                surroundings: UnsafeCell::new(Vec::new()),
-                moved_to: UnsafeCell::new(Vec::new()),
+                surroundings: Stack::new(),
+                moved_to: Stack::new(),
             });
         }
         Some(memory)
@@ -75,14 +76,17 @@ impl ColdState {
     /// Called from inside, with the allocator of `make`. All operations have been released, and nothing in
     /// here is borrowed.
     pub(super) unsafe fn clear(&self, allocator: &FrameAllocator) {
-        // SAFETY: rule 1: the caller is inside, and borrows nothing. The spare memory came from the same
-        // allocator.
-        unsafe {
-            if let Some((memory, layout)) = self.spare.take() {
-                allocator.deallocate(memory, layout);
-            }
-            drop(core::mem::take(&mut *self.surroundings.get()));
-            drop(core::mem::take(&mut *self.moved_to.get()));
+        Self::free_memory(self.spare.take(), || allocator);
+        drop((self.surroundings.with(core::mem::take), self.moved_to.with(core::mem::take)));
+    }
+
+    /// Frees memory that was cached for the next operation.
+    #[inline]
+    fn free_memory<'a>(spare: Option<(NonNull<u8>, Layout)>, allocator: impl FnOnce() -> &'a FrameAllocator) {
+        if let Some((memory, layout)) = spare {
+            // SAFETY: `adopt` got the memory from this allocator with this layout: a task has one allocator. It
+            // was released, and is not cached any more.
+            unsafe { allocator().deallocate(memory, layout) };
         }
     }
 
@@ -91,7 +95,7 @@ impl ColdState {
     /// # Safety
     /// It came from `make` with this allocator, was cleared, and is not used any more.
     pub(super) unsafe fn free(this: NonNull<Self>, allocator: &FrameAllocator) {
-        // SAFETY: the caller's promise: nothing uses it, and this allocator has allocated it.
+        // SAFETY: nothing uses it any more, and `make` allocated it from this allocator.
         unsafe {
             this.drop_in_place();
             allocator.deallocate(this.cast(), Layout::new::<Self>());
@@ -111,10 +115,7 @@ impl ColdState {
             }
             other => {
                 let allocator = allocator();
-                if let Some((memory, spare)) = other {
-                    // SAFETY: the spare memory came from this allocator: a task has one.
-                    unsafe { allocator.deallocate(memory, spare) };
-                }
+                Self::free_memory(other, || allocator);
                 (allocator.allocate(layout).unwrap_or_else(|| no_memory(layout)), layout)
             }
         };
@@ -135,10 +136,7 @@ impl ColdState {
         allocator: impl FnOnce() -> &'a FrameAllocator,
     ) {
         self.operations.set(self.operations.get() - 1);
-        if let Some((memory, layout)) = self.spare.replace(Some((memory, layout))) {
-            // SAFETY: the spare memory came from this allocator: a task has one.
-            unsafe { allocator().deallocate(memory, layout) };
-        }
+        Self::free_memory(self.spare.replace(Some((memory, layout))), allocator);
     }
 
     /// Counts an operation as released, on any thread. The task may end as soon as this is counted.
@@ -153,32 +151,17 @@ impl ColdState {
 
     /// Returns the environment to show to the program, with a stop token of the task's own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
-        let make = || self.surround(Surroundings::new(above, above.stop().deadline()));
-        let surroundings = self.surroundings().unwrap_or_else(make);
+        let make = || self.surroundings.push(Surroundings::new(above, above.stop().deadline()));
+        let surroundings = self.surroundings.last().unwrap_or_else(make);
         if let Some(reason) = asked {
             surroundings.request_stop(reason);
         }
         surroundings.env()
     }
 
-    fn surroundings(&self) -> Option<&Surroundings> {
-        // SAFETY: only `surround` changes the vector. It adds boxes and does not move their contents, to
-        // which the reference is.
-        unsafe { (*self.surroundings.get()).last().map(|surroundings| &**surroundings) }
-    }
-
-    fn surround(&self, surroundings: Surroundings) -> &Surroundings {
-        // SAFETY: rule 1: this thread is inside the task, and no reference to the vector itself is held.
-        unsafe {
-            let all = &mut *self.surroundings.get();
-            all.push(Box::new(surroundings));
-            all.last().expect("just pushed")
-        }
-    }
-
     /// Passes a stop request on to the holders of the task's stop token.
     pub(super) fn pass_on_stop(&self, reason: StopReason) {
-        if let Some(surroundings) = self.surroundings() {
+        if let Some(surroundings) = self.surroundings.last() {
             surroundings.request_stop(reason);
         }
     }
@@ -186,39 +169,73 @@ impl ColdState {
     /// Returns the environment that the task has moved to, if it has.
     #[inline]
     pub(super) fn moved_to(&self) -> Option<&Env> {
-        // SAFETY: only `move_to` changes the vector. It adds boxes and does not move their contents, to which
-        // the reference is.
-        unsafe { (*self.moved_to.get()).last().map(|env| &**env) }
+        self.moved_to.last()
     }
 
     /// Makes this the environment that the task runs in.
     pub(super) fn move_to(&self, env: Env) {
-        if let Some(surroundings) = self.surroundings() {
-            self.surround(surroundings.moved_to(&env));
+        if let Some(surroundings) = self.surroundings.last() {
+            self.surroundings.push(surroundings.moved_to(&env));
         }
-        // SAFETY: rule 1: this thread is inside, and no reference to the vector itself is held.
-        unsafe { (*self.moved_to.get()).push(Box::new(env)) };
+        self.moved_to.push(env);
     }
-}
 
-impl ColdState {
     /// Frees the environments of executors that the task has left, unless an operation may still borrow one.
     ///
     /// # Safety
     /// Called from inside the task, after a poll: the future borrows no environment between its polls.
     #[inline(never)]
     pub(super) unsafe fn forget_past(&self) {
-        // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
-        let moves = unsafe { (*self.moved_to.get()).len() };
-        if moves > 1 && self.is_empty() {
-            // SAFETY: rule 1: the caller is inside, after a poll, so the future borrows none of them;
-            // `is_empty` says that no operation does. The references to the vectors end before anything is
-            // dropped.
-            let past =
-                unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
-            drop_past(past);
+        if self.moved_to.has_past() && self.is_empty() {
+            // `is_empty` says that no operation borrows one of them.
+            drop_past((self.surroundings.with(take_past), self.moved_to.with(take_past)));
         }
     }
+}
+
+/// Values of which the last is current. The others stay in place until they are taken, because they may be
+/// borrowed. No reference to the vector itself outlives a method.
+#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
+struct Stack<T>(UnsafeCell<Vec<Box<T>>>);
+
+impl<T> Stack<T> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(Vec::new()))
+    }
+
+    /// Calls `f` with the vector.
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Box<T>>) -> R) -> R {
+        // SAFETY: the type is not `Sync`, and `f`, which is always one of this file, does not come back here:
+        // so this is the only reference to the vector.
+        f(unsafe { &mut *self.0.get() })
+    }
+
+    /// Returns the current value.
+    #[inline]
+    fn last(&self) -> Option<&T> {
+        let last = self.with(|all| all.last().map(|last| NonNull::from(&**last)));
+        // SAFETY: a value stays where it is until `clear` or `forget_past` takes it, and their contracts say
+        // that none is borrowed.
+        last.map(|last| unsafe { last.as_ref() })
+    }
+
+    /// Makes this the current value.
+    fn push(&self, value: T) -> &T {
+        self.with(|all| all.push(Box::new(value)));
+        self.last().expect("a value was just pushed")
+    }
+
+    /// Returns true if there are values that are not current any more.
+    fn has_past(&self) -> bool {
+        self.with(|all| all.len() > 1)
+    }
+}
+
+/// Takes all values but the current one.
+fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
+    let last = all.pop();
+    core::mem::replace(all, last.into_iter().collect())
 }
 
 /// Drops environments that the task has left.
@@ -227,12 +244,6 @@ impl ColdState {
 fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
     // The destructor of an executor is code of the program, and the task goes on if it panics.
     contain(report_panic, || drop(past));
-}
-
-/// Takes all elements but the last.
-fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
-    let last = all.pop();
-    core::mem::replace(all, last.into_iter().collect())
 }
 
 /// Panics for lack of memory. The panic becomes the outcome of the task that needed the memory.

@@ -7,20 +7,18 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
-use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, OwnerId, Runnable};
-use convoke_core::{Env, ExecutorRef, StopReason};
+use convoke_core::raw::{Header, OwnerId};
+use convoke_core::{Env, StopReason};
 
 use super::cold::{ColdState, no_memory};
 use super::inside::Inside;
 use super::memory::Memory;
 use super::parent_link::{Links, List, ParentLink};
-use super::reference::{Alive, TaskRef};
-use super::spawn_site::{Sites, TaskKind};
-use super::state::{Access, State, Wake};
+use super::spawn_site::TaskKind;
+use super::state::{Access, State};
 
 /// The header of a task. The rules of which thread may touch which field:
 /// 1. `state` and `owner` are atomic and open to every thread that has a reference to the task, or that knows
@@ -52,7 +50,7 @@ pub(crate) struct TaskHeader {
     /// True if something in the outermost frame has ended as stopped.
     pub(super) stopped: Cell<bool>,
     /// The list of its parent that the task is in: rule 4.
-    pub(crate) list: Cell<List>,
+    pub(super) list: Cell<List>,
     /// The allocator of its memory, and the flags `LOCAL` and `COLD`, in one byte.
     fixed: Cell<u8>,
     /// Initialised when the task is put into a list.
@@ -93,63 +91,27 @@ impl TaskHeader {
             owner: AtomicU32::new(owner.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
-            list: Cell::new(List::Running),
+            list: Cell::new(List::Nowhere),
             fixed: Cell::new(memory as u8 | if local { LOCAL } else { 0 }),
             links: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
-    /// Marks a task that was not posted yet as asked to stop.
+    /// Leads to another kind, of a parent link with this owner thread.
     ///
     /// # Safety
-    /// The task is alive.
-    pub(crate) unsafe fn stop_from_the_beginning(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise. It is queued already, so the result asks for
-        // nothing.
-        let _ = unsafe { task.as_ref() }.state.ask_stop(Access::Local);
-    }
-
-    /// Moves a task that was not posted yet to another parent link.
-    ///
-    /// # Safety
-    /// The caller has the task to itself, and the parent link stays until the task has left.
-    pub(crate) unsafe fn set_place(task: NonNull<Self>, link: NonNull<ParentLink>) {
-        // SAFETY: rule 2: the caller has the task to itself. The kind leads to the new parent link, which
-        // stays.
-        unsafe {
-            let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
-            let site = Sites::find(Pin::new_unchecked(link.as_ref()), kind.work, kind.location);
-            this.runnable.set_kind(site.expect("the first spawn site needs no memory").cast());
-            this.owner = AtomicU32::new(link.as_ref().home().number());
-        }
-    }
-
-    /// Returns the kind. Another thread may have replaced it a moment ago, from inside: hence `Acquire` in
-    /// `Header`.
-    ///
-    /// # Safety
-    /// Rule 3, or rule 5.
-    #[inline]
-    pub(super) unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: rule 3 or 5, the caller's promise: the kind is alive. Only kinds of tasks are stored in a
-        // task's header.
-        unsafe { self.runnable.kind().cast().as_ref() }
-    }
-
-    /// Returns the line that spawned the task.
-    ///
-    /// # Safety
-    /// Rule 3.
-    #[inline]
-    pub(crate) unsafe fn location(&self) -> &'static Location<'static> {
-        // SAFETY: rule 3: the caller's promise.
-        unsafe { self.kind() }.location
+    /// Rule 2: the task was not posted, and this thread has it to itself. The kind is alive until the task has
+    /// left: rule 3.
+    pub(super) unsafe fn set_kind_and_owner(&self, kind: NonNull<TaskKind>, owner: OwnerId) {
+        // SAFETY: the kind is alive until it is replaced, and the caller holds the runnable: rule 2.
+        unsafe { self.runnable.set_kind(kind.cast()) };
+        self.owner.store(owner.number(), Ordering::Relaxed);
     }
 
     /// Replaces the kind by one that outlives the parent, after the task has left: rule 6.
     ///
     /// # Safety
-    /// Called once, by the thread that lets the task leave, at the time that rule 6 names.
+    /// Called by the thread that lets the task leave, at the time that rule 6 names.
     #[inline]
     pub(super) unsafe fn set_left(&self, kind: &'static TaskKind) {
         if self.fixed.get() & COLD == 0 {
@@ -172,7 +134,7 @@ impl TaskHeader {
     }
 
     /// Returns the number of the owner thread, or zero if the task is shared.
-    pub(crate) fn home_number(&self) -> u32 {
+    pub(super) fn home_number(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)
     }
 
@@ -200,7 +162,7 @@ impl TaskHeader {
 
     /// Returns true if this is the owner thread.
     #[inline]
-    pub(crate) fn is_at_home(&self) -> bool {
+    pub(super) fn is_at_home(&self) -> bool {
         self.is_owned_by(OwnerId::here())
     }
 
@@ -212,41 +174,15 @@ impl TaskHeader {
 
     /// Returns true if this is the task's owner thread and the task has not ended.
     #[cfg(feature = "testing")]
-    pub(crate) fn is_alive_in(&self, owner: OwnerId) -> bool {
+    pub(super) fn is_alive_in(&self, owner: OwnerId) -> bool {
         self.is_owned_by(owner) && !self.state.is_done()
-    }
-
-    /// Returns the parent link.
-    ///
-    /// # Safety
-    /// Rule 3.
-    #[inline]
-    pub(crate) unsafe fn parent_link(&self) -> &ParentLink {
-        // SAFETY: rule 3, the caller's promise: the task has not left, and so the link is not null and alive.
-        unsafe { &*self.kind().parent }
-    }
-
-    /// Returns the environment that the task runs in: the one it moved to, or its parent's.
-    ///
-    /// # Safety
-    /// Rule 3.
-    #[inline]
-    pub(super) unsafe fn env(&self) -> &Env {
-        // SAFETY: rule 3, the caller's promise. The cold state is read by the holder of the runnable, from
-        // inside, or on the owner thread of a task that has not moved; in all three cases no other thread
-        // changes it.
-        unsafe {
-            match self.cold().and_then(ColdState::moved_to) {
-                Some(env) => env,
-                None => self.parent_link().env(),
-            }
-        }
     }
 
     /// Returns the cold state, if there is one.
     ///
     /// # Safety
-    /// Rule 2.
+    /// Rule 2: no other thread is inside. A thread that only counts an operation as released (rule 2 of
+    /// `ColdState`) may be any.
     #[inline]
     pub(super) unsafe fn cold(&self) -> Option<&ColdState> {
         // SAFETY: `COLD` says that the kind is the first field of a cold state, which is freed with the task.
@@ -259,102 +195,54 @@ impl TaskHeader {
         self.runnable.kind().cast()
     }
 
-    /// Adds a reference.
-    ///
-    /// # Safety
-    /// The caller has one, or the task has not left.
-    pub(crate) unsafe fn add_reference(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise.
-        unsafe { Alive::new(task) }.counted().into_counted();
-    }
-
-    /// Asks the task to stop.
-    ///
-    /// # Safety
-    /// The caller has a reference to the task, or the task has not left.
-    pub(crate) unsafe fn ask_stop(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise.
-        unsafe { Alive::new(task) }.ask_stop();
-    }
-
-    /// Asks the task to stop, for a parent that the task does not wait for: it may leave meanwhile and then
-    /// no longer lead to the parent link.
-    ///
-    /// # Safety
-    /// The caller has a reference to the task. `link` is, or was, its parent link, and is alive.
-    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, link: NonNull<ParentLink>) {
-        // SAFETY: the task is alive: the caller has a reference. The state has said what is to be done.
-        unsafe {
-            let (state, access) = (&task.as_ref().state, task.as_ref().access());
-            match state.ask_stop(access) {
-                Wake::Nothing => {}
-                Wake::Post => Self::post(task),
-                Wake::Send => Self::send_remote_wake(task, link),
-            }
-        }
-    }
-
-    /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps the owner
-    /// thread out. A task that has left ignores it.
-    ///
-    /// # Safety
-    /// The caller has the task's handle, and is the owner thread or keeps it out.
-    pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller has the handle.
-        unsafe { Alive::new(task) }.ask_stop_as_owner();
-    }
-
-    /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
-    ///
-    /// # Safety
-    /// The state has told the caller to create the runnable.
-    // Not inlined: most wakes find the task queued or running, and need none of this.
-    #[inline(never)]
-    pub(crate) unsafe fn post(task: NonNull<Self>) {
-        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is
-        // there.
-        unsafe { Self::post_to(task, NonNull::from(task.as_ref().env().executor())) };
-    }
-
-    /// Posts a task that has not run yet, and so has not moved: its executor is its parent's.
-    ///
-    /// # Safety
-    /// The state has told the caller to create the runnable, and `link` is the task's parent link.
-    #[inline]
-    pub(crate) unsafe fn post_first(task: NonNull<Self>, link: NonNull<ParentLink>) {
-        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its parent link is
-        // alive.
-        unsafe { Self::post_to(task, NonNull::from(link.as_ref().env().executor())) };
-    }
-
-    /// Posts the task to this executor, which is its own.
-    ///
-    /// As soon as another thread can see the runnable, the task may run to its end there and free its
-    /// environment, the executor's handle included. So the runnable goes straight into the queue of the loop
-    /// that this thread runs, or through a clone of the handle.
-    ///
-    /// # Safety
-    /// The state has told the caller to create the runnable. The executor is alive until the task runs.
-    #[inline]
-    unsafe fn post_to(task: NonNull<Self>, executor: NonNull<ExecutorRef>) {
-        // SAFETY: this thread has the only runnable, so the task has not run. The executor is alive until the
-        // runnable is given away, or in the queue, which this thread empties later.
-        unsafe {
-            let mut runnable = Runnable::new(task.cast());
-            if executor.as_ref().queues_at_home() {
-                match task.as_ref().queue_locally(runnable) {
-                    Ok(()) => return,
-                    Err(back) => runnable = back,
-                }
-            }
-            ExecutorRef::post_cloned(executor, runnable);
-        }
-    }
-
     /// Returns the links in a list of its parent: rule 4.
     #[inline]
-    pub(crate) fn links(&self) -> *mut Links {
+    pub(super) fn links(&self) -> *mut Links {
         self.links.get().cast()
+    }
+}
+
+/// A task that has not left, for a thread that rule 3 or 5 allows to read its kind.
+#[derive(Clone, Copy)]
+pub(super) struct NotLeft<'a>(&'a TaskHeader);
+
+impl<'a> NotLeft<'a> {
+    /// Takes a task.
+    ///
+    /// # Safety
+    /// Rule 3 or 5 allows this thread to read the kind, for as long as the result is used.
+    #[inline]
+    pub(super) unsafe fn new(task: &'a TaskHeader) -> Self {
+        Self(task)
+    }
+
+    /// Returns the kind. Another thread may have replaced it a moment ago, from inside: hence `Acquire` in
+    /// `Header`.
+    #[inline]
+    pub(super) fn kind(self) -> &'a TaskKind {
+        // SAFETY: rules 3, 5 and 6: the kind is alive for the threads that they allow to read it. Only kinds
+        // of tasks are stored in a task's header.
+        unsafe { self.0.runnable.kind().cast().as_ref() }
+    }
+
+    /// Returns the parent link.
+    #[inline]
+    pub(super) fn parent_link(self) -> &'a ParentLink {
+        // SAFETY: rule 3: the task has not left, and so the link is not null and alive.
+        unsafe { &*self.kind().parent }
+    }
+
+    /// Returns the environment that the task runs in: the one it moved to, or its parent's.
+    ///
+    /// # Safety
+    /// Rule 2: no other thread is inside. This thread is inside, holds the runnable, or is the owner thread.
+    #[inline]
+    pub(super) unsafe fn env(self) -> &'a Env {
+        // SAFETY: rule 2: the cold state changes from inside only, and no other thread is inside.
+        match unsafe { self.0.cold() }.and_then(ColdState::moved_to) {
+            Some(env) => env,
+            None => self.parent_link().env(),
+        }
     }
 }
 
@@ -377,18 +265,34 @@ impl Inside {
 
     /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
     pub(super) fn try_make_cold(&self) -> Option<&ColdState> {
-        if let Some(cold) = self.cold() {
-            return Some(cold);
-        }
-        let header = self.header();
-        // SAFETY: rules 2 and 3: this thread is inside. The cold state is new, freed with the task, and its
-        // first field is the kind.
-        unsafe {
-            let cold = ColdState::make(header.parent_link().env().allocator(), *header.kind())?;
-            header.runnable.set_kind(cold.cast());
+        if self.cold().is_none() {
+            let header = self.header();
+            let cold = ColdState::make(self.parent_link().env().allocator(), *self.not_left().kind())?;
+            // SAFETY: rule 2: this thread is inside. The cold state is new and freed with the task, and its
+            // first field is a kind.
+            unsafe { header.runnable.set_kind(cold.cast()) };
             header.fixed.set(header.fixed.get() | COLD);
-            Some(cold.as_ref())
         }
+        self.cold()
+    }
+
+    /// Returns the task as one that has not left.
+    #[inline]
+    pub(super) fn not_left(&self) -> NotLeft<'_> {
+        // SAFETY: rule 3: this thread is inside.
+        unsafe { NotLeft::new(self.header()) }
+    }
+
+    /// Returns the parent link.
+    #[inline]
+    pub(super) fn parent_link(&self) -> &ParentLink {
+        self.not_left().parent_link()
+    }
+
+    /// Returns the line that spawned the task.
+    #[inline]
+    pub(crate) fn location(&self) -> &'static Location<'static> {
+        self.not_left().kind().location
     }
 
     /// Makes the task shared: it is about to run on another executor.
@@ -407,33 +311,8 @@ impl Inside {
         if !header.state.stop_asked() {
             return None;
         }
-        // SAFETY: rule 3: this thread is inside.
-        Some(unsafe { header.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
+        Some(self.parent_link().stop_reason().unwrap_or(StopReason::Abandoned))
     }
-}
-
-/// Drops the handle that stays on the task's owner thread.
-///
-/// # Safety
-/// The caller owns that handle, and is the owner thread or keeps it out.
-#[inline]
-pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
-    // SAFETY: the handle keeps the task alive.
-    if unsafe { task.as_ref() }.state.drop_handle() {
-        // SAFETY: the state has said that this was the last reference; a task without its own has left and is
-        // not queued.
-        drop(unsafe { Runnable::new(task.cast()) });
-    }
-}
-
-/// Drops a reference, and frees the task if it was the last.
-///
-/// # Safety
-/// The caller owns one, and does not use the task afterwards.
-#[inline]
-pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
-    // SAFETY: the caller owns a reference, and gives it up.
-    drop(unsafe { TaskRef::from_counted(task) });
 }
 
 // A program may have millions of waiting tasks: this is the cost of each, beside its future.

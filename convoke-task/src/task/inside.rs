@@ -10,8 +10,8 @@ use convoke_core::env::Changes;
 use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
-use super::header::TaskHeader;
-use super::reference::Alive;
+use super::header::{NotLeft, TaskHeader};
+use super::reference::{Alive, TaskId};
 
 /// The kind of owner that a task is.
 static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
@@ -19,11 +19,11 @@ static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
     let task = owner.cast::<TaskHeader>();
     // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent
     // link with it. A reference keeps the memory for the calls after that. The cold state exists while there
-    // are operations; of it only `gone` is used, which is atomic (its rule 2). The memory came from `adopt`
-    // and is unused: the promise of `OwnerRef::release`'s caller.
+    // are operations; of it only `gone` is used, which is atomic (its rule 2). The contract of
+    // `OwnerRef::release`: the memory came from `adopt` and is unused.
     unsafe {
         let header = task.as_ref();
-        header.parent_link().env().allocator().deallocate(memory, layout);
+        NotLeft::new(header).parent_link().env().allocator().deallocate(memory, layout);
         let counted = Alive::new(task).counted();
         if let Some(cold) = header.cold() {
             cold.operation_released();
@@ -40,7 +40,7 @@ impl Inside {
     /// Returns the task as seen from inside.
     ///
     /// # Safety
-    /// The caller is inside the task for as long as the reference lives.
+    /// Rule 2 of the header: this thread is inside the task for as long as the reference lives.
     #[inline]
     pub(super) unsafe fn new<'a>(task: NonNull<TaskHeader>) -> &'a Self {
         // SAFETY: `Self` is `repr(transparent)`, and the task is alive while a thread is inside.
@@ -49,8 +49,8 @@ impl Inside {
 
     /// Returns the environment that the task runs in now.
     fn env_now(&self) -> &Env {
-        // SAFETY: rule 3 of the header: this thread is inside.
-        unsafe { self.0.env() }
+        // SAFETY: rule 2 of the header: this thread is inside.
+        unsafe { self.not_left().env() }
     }
 
     /// Returns the executor that the task resumes on.
@@ -70,8 +70,28 @@ impl Inside {
         self.move_out();
     }
 
-    pub(crate) fn task(&self) -> NonNull<TaskHeader> {
-        NonNull::from(&self.0)
+    /// Returns the address of the task.
+    pub(crate) fn id(&self) -> TaskId {
+        TaskId::of(NonNull::from(&self.0))
+    }
+
+    /// Clears the cold state, after the future is gone and the last operation was released.
+    pub(super) fn clear_cold(&self) {
+        if let Some(cold) = self.cold()
+            && cold.is_empty()
+        {
+            // SAFETY: this thread is inside, and after the future is gone nothing borrows from the cold state;
+            // its allocator is that of the parent link.
+            unsafe { cold.clear(self.parent_link().env().allocator()) };
+        }
+    }
+
+    /// Frees the environments of executors that the task has left, after a poll.
+    pub(super) fn forget_past(&self) {
+        if let Some(cold) = self.cold() {
+            // SAFETY: this thread is inside, and the future borrows no environment between its polls.
+            unsafe { cold.forget_past() };
+        }
     }
 
     /// Passes a stop request on to the holders of the task's stop token, before the future sees it.
@@ -104,8 +124,8 @@ impl Inside {
     }
 
     /// Returns the task that this thread is inside of, if there is one.
-    pub(crate) fn current() -> Option<NonNull<TaskHeader>> {
-        Frame::current(|frame| Self::of(frame?.operation_owner()).map(Self::task))
+    pub(crate) fn current() -> Option<TaskId> {
+        Frame::current(|frame| Self::of(frame?.operation_owner()).map(Self::id))
     }
 
     /// Returns the task that is this owner of operations, if it is one.
@@ -128,8 +148,7 @@ impl FrameOwner for Inside {
 
     #[inline]
     fn deadline(&self) -> Option<Instant> {
-        // SAFETY: rule 3 of the header: this thread is inside.
-        unsafe { self.0.parent_link() }.deadline()
+        self.parent_link().deadline()
     }
 }
 
@@ -149,7 +168,8 @@ unsafe impl OperationOwner for Inside {
     }
 
     unsafe fn free(&self, memory: AdoptedMemory) {
-        // SAFETY: the memory came from `adopt` and is unused: the caller's promise.
+        // SAFETY: the contract of `OperationOwner::free`: the memory came from `adopt`, and is not used any
+        // more.
         unsafe {
             self.make_cold().free_operation(memory.address, memory.layout, || self.env_now().allocator())
         };
@@ -157,6 +177,21 @@ unsafe impl OperationOwner for Inside {
 
     fn owner_ref(&self) -> OwnerRef {
         OwnerRef::new(NonNull::from(self).cast(), &TASK)
+    }
+
+    fn work_began(&self) {
+        let under_way = &self.make_cold().under_way;
+        under_way.set(under_way.get() + 1);
+    }
+
+    fn work_ended(&self) {
+        if let Some(cold) = self.cold() {
+            cold.under_way.set(cold.under_way.get().saturating_sub(1));
+        }
+    }
+
+    fn has_work_under_way(&self) -> bool {
+        self.cold().is_some_and(|cold| cold.under_way.get() > 0)
     }
 }
 

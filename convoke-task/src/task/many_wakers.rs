@@ -1,34 +1,59 @@
 //! Wakers of a task beyond those that its state can count: about four million. They are counted in a table of
 //! the process with one entry for each such task; the entry holds one reference to the task.
 
-#![allow(unsafe_code)]
-
 use core::task::{RawWaker, RawWakerVTable};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reference::{Alive, TaskRef};
-use super::waker::task_of;
+use super::waker::{WakerRef, vtable};
 
 /// The number of these wakers, by the address of their task.
 static WAKERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// The functions of these wakers. Closures, so that nothing but a waker can call them: their `data` is that
-/// of a waker with this vtable, and the entry of its task holds a reference for as long as the waker exists.
-static WAKER: RawWakerVTable = RawWakerVTable::new(
-    // SAFETY: the entry holds a reference.
-    |data| clone(unsafe { task_of(data) }),
-    |data| {
-        // SAFETY: the entry holds a reference.
-        let task = unsafe { task_of(data) };
-        task.wake();
-        drop_waker(task);
-    },
-    // SAFETY: the entry holds a reference.
-    |data| unsafe { task_of(data) }.wake(),
-    // SAFETY: the entry holds a reference.
-    |data| drop_waker(unsafe { task_of(data) }),
-);
+/// The functions of these wakers.
+static WAKER: RawWakerVTable = vtable::<InTable>();
+
+/// The reference of a waker that is counted here: the one that the entry of its task holds for all of them. It
+/// is dropped with the last of them, and given up uncounted by the others.
+struct InTable(Option<TaskRef>);
+
+impl WakerRef for InTable {
+    fn of_waker(task: TaskRef) -> Self {
+        Self(Some(task))
+    }
+
+    fn alive(&self) -> Alive<'_> {
+        self.0.as_ref().expect("only `drop` takes it").alive()
+    }
+
+    fn new_waker(task: Alive<'_>) -> RawWaker {
+        clone(task)
+    }
+}
+
+impl Drop for InTable {
+    fn drop(&mut self) {
+        let was_last = {
+            let mut wakers = lock();
+            let address = self.alive().address().addr().get();
+            let count = wakers.get_mut(&address).expect("this waker is counted");
+            *count -= 1;
+            let was_last = *count == 0;
+            if was_last {
+                wakers.remove(&address);
+            }
+            was_last
+        };
+        let task = self.0.take().expect("only `drop` takes it");
+        if was_last {
+            // Without the lock: this may free the task, and what it holds may own wakers.
+            drop(task);
+        } else {
+            task.into_counted();
+        }
+    }
+}
 
 /// Creates a waker that is counted here.
 #[cold]
@@ -41,26 +66,6 @@ pub(super) fn clone(task: Alive<'_>) -> RawWaker {
     }
     *count += 1;
     RawWaker::new(task.address().as_ptr().cast_const().cast(), &WAKER)
-}
-
-/// Counts a waker down that is counted here.
-fn drop_waker(task: Alive<'_>) {
-    let was_last = {
-        let mut wakers = lock();
-        let address = task.address().addr().get();
-        let count = wakers.get_mut(&address).expect("this waker is counted");
-        *count -= 1;
-        let was_last = *count == 0;
-        if was_last {
-            wakers.remove(&address);
-        }
-        was_last
-    };
-    if was_last {
-        // Without the lock: this may free the task, and what it holds may own wakers.
-        // SAFETY: the entry that was just removed owned this reference.
-        drop(unsafe { TaskRef::from_counted(task.address()) });
-    }
 }
 
 fn lock() -> MutexGuard<'static, BTreeMap<usize, usize>> {

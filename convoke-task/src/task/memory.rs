@@ -16,6 +16,7 @@ use convoke_core::raw::Header;
 use super::cell::{Cell, Ending};
 use super::cold::ColdState;
 use super::header::TaskHeader;
+use super::new_task::{NewTask, Spawnable};
 use super::parent_link::ParentLink;
 use super::spawn_site::{Sites, TaskKind};
 use super::state::State;
@@ -54,7 +55,7 @@ impl Memory {
 }
 
 /// Memory for a task that does not exist yet.
-pub(crate) struct Vacant<F: Future, M> {
+pub(super) struct Vacant<F: Future, M> {
     cell: NonNull<Cell<F, M>>,
     kind: NonNull<TaskKind>,
     memory: Memory,
@@ -63,15 +64,10 @@ pub(crate) struct Vacant<F: Future, M> {
 impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     /// Allocates memory for a task under this parent link, spawned at `location`. Returns `None` if the
     /// allocator has none.
-    ///
-    /// # Safety
-    /// The parent link does not move any more.
     #[inline]
-    pub(crate) unsafe fn allocate(link: &ParentLink, location: &'static Location<'static>) -> Option<Self> {
-        // SAFETY: the link does not move any more: the caller's promise.
-        let pinned = unsafe { Pin::new_unchecked(link) };
-        let kind = Sites::find(pinned, Cell::<F, M>::WORK, location)?;
-        let allocator = link.env().allocator();
+    pub(super) fn allocate(link: Pin<&ParentLink>, location: &'static Location<'static>) -> Option<Self> {
+        let kind = Sites::find(link, Cell::<F, M>::WORK, location)?;
+        let allocator = link.get_ref().env().allocator();
         if *allocator != FrameAllocator::recycling() {
             return Self::allocate_elsewhere(allocator, kind);
         }
@@ -90,21 +86,19 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         Some(Self { cell, kind, memory })
     }
 
-    /// Creates the task, queued: the caller posts its runnable, or runs it.
+    /// Creates the task, queued: the caller posts it, or runs it.
     ///
     /// # Safety
-    /// `link` is the parent link that the memory was allocated for, and stays until the task has left. If the
-    /// task is `local`, this is the owner thread of the link's executor; else the future is `Send`. What the
-    /// future and the ending borrow outlives the task.
+    /// `link` is the parent link that the memory was allocated for; and the contracts of [`NewTask::create`].
     #[inline]
-    pub(crate) unsafe fn fill(
+    pub(super) unsafe fn fill(
         self,
-        future: F,
+        future: Spawnable<F>,
         ending: M,
-        link: &ParentLink,
-        local: bool,
-    ) -> NonNull<TaskHeader> {
+        link: Pin<&ParentLink>,
+    ) -> NewTask<F, M> {
         let this = ManuallyDrop::new(self);
+        let (future, local) = future.into_parts();
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
         // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link,
@@ -112,18 +106,22 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let runnable = unsafe { Header::of_kind(this.kind.cast()) };
         let header = TaskHeader::new(runnable, state, link.home(), this.memory, local);
         // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
-        // the task.
-        unsafe { cell.write(Cell::new(header, ending, future)) };
-        cell.cast()
+        // the task. The contract of this function is what a new task requires.
+        unsafe {
+            cell.write(Cell::new(header, ending, future));
+            NewTask::new(cell, NonNull::from(link.get_ref()))
+        }
     }
 }
 
 impl<F: Future, M> Drop for Vacant<F, M> {
     fn drop(&mut self) {
-        // SAFETY: `allocate_elsewhere` stored it there if the tag is `Own`.
-        let allocator = self.memory.allocator(|| Some(unsafe { Cell::allocator_of(self.cell).read() }));
-        // SAFETY: the memory came from this allocator with this layout, and was not filled.
-        unsafe { allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory)) };
+        // SAFETY: `allocate_elsewhere` stored the allocator there if the tag is `Own`. The memory came from it
+        // with this layout, and was not filled.
+        unsafe {
+            let allocator = self.memory.allocator(|| Some(Cell::allocator_of(self.cell).read()));
+            allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory));
+        }
     }
 }
 
@@ -155,11 +153,10 @@ impl<F: Future, M> Vacated<F, M> {
     /// Takes a task whose body is gone.
     ///
     /// # Safety
-    /// The task is a `Cell<F, M>` that the caller has to itself, and its body is gone. It is not used
-    /// afterwards.
+    /// This thread has the task to itself, its body is gone, and it is not used afterwards.
     #[inline]
-    pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
-        Self(task.cast())
+    pub(super) unsafe fn new(cell: NonNull<Cell<F, M>>) -> Self {
+        Self(cell)
     }
 
     /// Drops all but the body, and frees the memory and that of the cold state.

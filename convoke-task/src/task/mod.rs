@@ -40,7 +40,8 @@
 //!                                              └──────────┘ remote wake received
 //! ```
 //!
-//! 1. *Spawn.* The parent allocates ([`Vacant`]), fills in future and ending, and posts the runnable.
+//! 1. *Spawn.* The parent creates the task ([`NewTask`]), adds it to its list ([`Children`]) if it has one, and
+//!    posts it.
 //! 2. *Run.* The executor runs the runnable on one of its threads: [`Cell::call`] sets `RUNNING` and polls.
 //!    Until `pause` or `finish_and_leave`, that thread is *inside*: it alone may touch the body ([`Inside`]).
 //! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again.
@@ -51,7 +52,9 @@
 //! 6. *Leave.* [`Ending::ended`] runs inside, then [`Ending::deliver`] tells the parent. From then on the
 //!    parent link may be gone and is not used. A remote wake in flight uses it, so the task waits for that
 //!    one first.
-//! 7. *Free.* By the thread that drops the last reference, whichever that is.
+//! 7. *Free.* By the thread that drops the last reference, whichever that is. Mostly that is the thread that
+//!    lets the task leave. It frees first, and then tells a waiter of a root task ([`After`]): so the waiter may
+//!    count on the memory being released.
 //!
 //! An executor may also refuse a runnable (it is dropped, or run with
 //! [`Call::Stop`](convoke_core::raw::Call::Stop)): the future is then dropped unpolled and the task ends as
@@ -59,20 +62,32 @@
 //! if its thread has ended.
 //!
 //! # Handles
-//! Each handle permits just what its holder may do, so that code which has one is mostly safe code:
-//! - [`reference::Alive`]: the memory is there: wake, ask for a stop, count a reference.
-//!   [`reference::TaskRef`] is a counted one.
-//! - `Held` (in `cell.rs`): the runnable: enter the task. `Entered`: the thread is inside, with [`Inside`]
-//!   for the parts without type; `WithFuture`: and the future is still there. `Ended`: let the task leave, or
-//!   free it.
-//! - [`Vacant`]: memory for a task; `Vacated`: a task without its body, to be destroyed.
+//! Each handle permits just what its holder may do, so that code which has one is safe code. The rules are
+//! numbered at the types.
+//!
+//! | handle | stands for | permits |
+//! | --- | --- | --- |
+//! | [`Spawnable`] | a future that may run as a task | to create one |
+//! | [`NewTask`], [`Added`] | a task that was not posted; the same, in a list | to post it, or take the future back |
+//! | `Queued` | the runnable | to post or run the task |
+//! | `Held`, `Entered`, `WithFuture` | the thread that enters, is inside, has the future | to poll and to end the task |
+//! | [`Inside`] | the thread inside, without the type | the fields of rule 2 of the header |
+//! | `Ended`, [`Leaving`] | a task that has ended; that tells its parent | to leave; to be removed from a list |
+//! | [`InList`] | a task in a list, with the lock held | to look at it |
+//! | `Alive`, `TaskRef` | memory that is there; a counted reference | to wake, and to ask for a stop |
+//! | `NotLeft` | rule 3 of the header | to read the kind and the parent link |
+//! | [`Join`] | the handle's end of a task with a handle | to wait for the outcome |
+//! | `Vacant`, `Vacated` | memory without a task; a task without its body | to fill; to destroy |
 //!
 //! # Files
 //! | file | contents |
 //! | --- | --- |
 //! | `state.rs` | the state machine |
 //! | `header.rs` | the header, and the numbered rules of which thread may touch which field |
-//! | `reference.rs` | typed references: `Alive`, which borrows, and `TaskRef`, which is counted |
+//! | `reference.rs`, `queued.rs` | typed references: borrowed, counted, in a list, leaving; the runnable |
+//! | `new_task.rs` | a task until it is posted, and the future that it is made of |
+//! | `children.rs` | the lists of a parent: the one intrusive list of tasks |
+//! | `with_handle.rs`, `handle_kind.rs` | a task with a handle: the two ends of its rendezvous |
 //! | `cell.rs` | the task with its type: run, poll, end, leave, free |
 //! | `memory.rs` | allocation and deallocation |
 //! | `inside.rs` | the running task as owner of its frame and of its operations |
@@ -84,12 +99,16 @@
 
 mod ask_stop;
 mod cell;
+mod children;
 mod cold;
+mod handle_kind;
 mod header;
 mod inside;
 mod many_wakers;
 mod memory;
+mod new_task;
 mod parent_link;
+mod queued;
 mod reference;
 mod remote_wake;
 mod rerun;
@@ -99,14 +118,18 @@ pub mod state;
 mod view;
 mod wake_locally;
 mod waker;
+mod with_handle;
 
 pub(crate) use ask_stop::AskStop;
-pub(crate) use cell::{Cell, Ending, Known, no_memory};
-pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
+pub(crate) use cell::{After, Ending, OutcomeSlot, no_memory};
+pub(crate) use children::{Added, Children, Order};
+pub use handle_kind::{Anywhere, Kind, OnOwnerThread};
 pub(crate) use inside::Inside;
-pub(crate) use memory::Vacant;
-pub(crate) use parent_link::{List, ParentLink};
+pub(crate) use new_task::{NewTask, Spawnable};
+pub(crate) use parent_link::{ListOwner, ParentLink};
 #[cfg(feature = "testing")]
-pub(crate) use reference::{Alive, TaskRef};
+pub(crate) use reference::TaskRef;
+pub(crate) use reference::{InList, Leaving, Left, TaskId};
 pub use view::TaskView;
 pub use wake_locally::wake_locally;
+pub(crate) use with_handle::{BehindHandle, Join, WithHandle};

@@ -12,55 +12,129 @@ use convoke_core::raw::OwnerId;
 use convoke_core::{Env, Executor, StopReason};
 
 use super::header::TaskHeader;
+use super::reference::TaskId;
 use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
 
 /// The part that all tasks of one parent have in common. It is a field of the parent (a scope, a launch, the
-/// operation of a connected task) and outlives the tasks.
+/// operation of a connected task) or of the one task under it, and stays until the tasks have left. Rules:
+///
+/// 1. An environment that is borrowed outlives the link, except for its destructor, which does not use it
+///    unless spawn sites were allocated.
+/// 2. The owner is alive while there is a task under the link.
 pub(crate) struct ParentLink {
-    env: NonNull<Env>,
+    env: LinkEnv,
     /// The owner thread of the environment's executor, asked for once.
     home: OwnerId,
     deadline: Option<Instant>,
-    /// The task above, for inspectors. Compared, never dereferenced.
-    pub(crate) parent: Option<NonNull<TaskHeader>>,
-    /// Returns why the parent asked its tasks to stop.
-    reason: Reason,
+    /// The task above, for inspectors.
+    parent: Option<TaskId>,
+    owner: Option<ListOwner>,
     /// The lines of the program that spawned its tasks. They point back to the link.
     sites: Sites,
     _pinned: PhantomPinned,
 }
 
-/// Returns why the parent of a link asked its tasks to stop.
-type Reason = unsafe fn(NonNull<ParentLink>) -> Option<StopReason>;
+/// The environment of a link.
+enum LinkEnv {
+    Own(Env),
+    /// Rule 1.
+    Borrowed(NonNull<Env>),
+}
 
-impl ParentLink {
-    /// Creates a link with this environment. By `reason` the parent says why it asked its tasks to stop.
+impl LinkEnv {
+    #[inline]
+    fn get(&self) -> &Env {
+        match self {
+            Self::Own(env) => env,
+            // SAFETY: rule 1: it outlives the link, and the destructor of a link that borrows does not ask: its
+            // one spawn site is not allocated.
+            Self::Borrowed(env) => unsafe { env.as_ref() },
+        }
+    }
+}
+
+/// The parent that has the tasks of a link in its lists: its address, and how to ask it for the reason of a
+/// stop.
+#[derive(Clone, Copy)]
+pub(crate) struct ListOwner {
+    address: NonNull<()>,
+    reason: unsafe fn(NonNull<()>) -> Option<StopReason>,
+}
+
+// SAFETY: the address is dereferenced by `reason` alone, on any thread: `ListOwner::new` requires that.
+unsafe impl Send for ListOwner {}
+// SAFETY: it does not change, and `reason` may be called by any thread.
+unsafe impl Sync for ListOwner {}
+
+impl ListOwner {
+    /// Creates the owner at `address`, which returns by `reason` why it asked its tasks to stop.
     ///
     /// # Safety
-    /// The environment and the parent outlive the link, `home` is the owner thread of the environment's
-    /// executor, and `reason` may be called while there are tasks.
+    /// While there is a task under a link with this owner, any thread may call `reason` with the address.
     pub(crate) unsafe fn new(
-        env: NonNull<Env>,
-        home: OwnerId,
-        deadline: Option<Instant>,
-        parent: Option<NonNull<TaskHeader>>,
-        reason: Reason,
+        address: NonNull<()>,
+        reason: unsafe fn(NonNull<()>) -> Option<StopReason>,
     ) -> Self {
-        Self { env, home, deadline, parent, reason, sites: Sites::new(), _pinned: PhantomPinned }
+        Self { address, reason }
+    }
+
+    /// Returns the address.
+    #[inline]
+    pub(crate) fn address(self) -> NonNull<()> {
+        self.address
+    }
+}
+
+impl ParentLink {
+    /// Creates a link with this environment. The tasks are in the lists of `owner`, or in none.
+    pub(crate) fn new(
+        env: Env,
+        deadline: Option<Instant>,
+        parent: Option<TaskId>,
+        owner: Option<ListOwner>,
+    ) -> Self {
+        let home = Self::home_of(&env);
+        let (env, sites) = (LinkEnv::Own(env), Sites::new());
+        Self { env, home, deadline, parent, owner, sites, _pinned: PhantomPinned }
+    }
+
+    /// Creates a link that borrows its environment, for a task in no list.
+    ///
+    /// # Safety
+    /// The environment stays until all tasks under the link have left: rule 1.
+    pub(crate) unsafe fn borrowing(env: NonNull<Env>, parent: Option<TaskId>) -> Self {
+        let (env, sites) = (LinkEnv::Borrowed(env), Sites::new());
+        let (home, deadline) = (Self::home_of(env.get()), env.get().stop().deadline());
+        Self { env, home, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
+    }
+
+    /// Creates a link for one task under the same parent, with another environment.
+    pub(crate) fn with_env(&self, env: Env) -> Self {
+        Self::new(env, self.deadline, self.parent, self.owner)
     }
 
     /// Returns the environment of the tasks.
     #[inline]
     pub(crate) fn env(&self) -> &Env {
-        // SAFETY: the environment outlives the link: the promise of `new`'s caller.
-        unsafe { self.env.as_ref() }
+        self.env.get()
     }
 
-    #[inline]
     /// Returns the deadline of the tasks.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Returns the task above.
+    pub(crate) fn parent(&self) -> Option<TaskId> {
+        self.parent
+    }
+
+    /// Returns the parent that has the tasks in its lists.
+    #[inline]
+    pub(crate) fn owner(&self) -> Option<ListOwner> {
+        self.owner
     }
 
     /// Returns the owner thread of tasks that are spawned here.
@@ -69,15 +143,21 @@ impl ParentLink {
         self.home
     }
 
+    /// Returns true if the tasks run on this thread alone.
     #[inline]
+    pub(crate) fn is_owned_here(&self) -> bool {
+        self.home == OwnerId::here() && self.home != OwnerId::NONE
+    }
+
     /// Returns the spawn sites.
+    #[inline]
     pub(super) fn sites(&self) -> &Sites {
         &self.sites
     }
 
-    /// Returns the owner thread of what runs in this environment. If `Executor::owner_thread` panics there is
-    /// none, and the tasks are shared.
-    pub(crate) fn home_of(env: &Env) -> OwnerId {
+    /// Returns the owner thread of work that runs in this environment. If `Executor::owner_thread` panics
+    /// there is none, and the tasks are shared.
+    fn home_of(env: &Env) -> OwnerId {
         let mut home = OwnerId::NONE;
         contain(report_panic, || {
             home = env.executor().owner_thread().map_or(OwnerId::NONE, |home| home.id())
@@ -85,40 +165,44 @@ impl ParentLink {
         home
     }
 
-    /// Returns why the parent asked its tasks to stop.
-    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
-        // SAFETY: there are tasks, or this would not be asked: the promise of `new`'s caller.
-        unsafe { (self.reason)(NonNull::from(self)) }
+    /// Returns why the parent asked its tasks to stop: the owner of their lists if there is one, else the
+    /// stop token of the environment. Called for a task that has not left.
+    pub(super) fn stop_reason(&self) -> Option<StopReason> {
+        match self.owner {
+            // SAFETY: rule 2: a task asks, so there is one.
+            Some(owner) => unsafe { (owner.reason)(owner.address) },
+            None => self.env().stop().reason(),
+        }
     }
 }
 
 impl Drop for ParentLink {
     #[inline]
     fn drop(&mut self) {
-        let env = self.env;
-        // SAFETY: all tasks have left. The environment is alive if there are sites that were allocated; that
-        // of a link with one task may be gone, and is not asked for.
-        unsafe { self.sites.free(|| env.as_ref().allocator()) };
+        // SAFETY: all tasks have left, as said at the type. Sites come from the allocator of the environment.
+        unsafe { self.sites.free(|| self.env().allocator()) };
     }
 }
 
 impl fmt::Debug for ParentLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParentLink").field("env", self.env()).finish_non_exhaustive()
+        f.debug_struct("ParentLink").finish_non_exhaustive()
     }
 }
 
 /// The links of a task in a list of its parent.
 #[derive(Debug)]
-pub(crate) struct Links {
-    pub(crate) next: *mut TaskHeader,
+pub(super) struct Links {
+    pub(super) next: *mut TaskHeader,
     /// Null if the task is the first.
-    pub(crate) previous: *mut TaskHeader,
+    pub(super) previous: *mut TaskHeader,
 }
 
-/// The lists of children that a scope has.
+/// The lists of children that a parent has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum List {
+pub(super) enum List {
+    /// No list: a root task, or one that was not added yet.
+    Nowhere,
     /// Children that were not asked to stop.
     Running,
     /// Children that were asked to stop; others may refer to them for that.

@@ -12,35 +12,34 @@ use super::header::{Stage, TaskHeader};
 use super::parent_link::ParentLink;
 use super::reference::{Alive, TaskRef};
 
-impl TaskHeader {
-    /// Sends the remote wake to the owner thread of tasks that are spawned under this parent link.
-    ///
-    /// Aborts the process if the executor, which may be the program's own, panics in `clone` or
-    /// `owner_thread`, or names another owner thread than when the link was made: the task waits for the
-    /// remote wake, and no other thread may touch it.
-    ///
-    /// # Safety
-    /// The state has told the caller to send the remote wake, and `link` is, or was, the task's parent link.
-    #[cold]
-    pub(super) unsafe fn send_remote_wake(task: NonNull<Self>, link: NonNull<ParentLink>) {
-        // SAFETY: the task waits for the remote wake, so its parent link is alive until that is received.
-        // From then on this thread uses only its own clone of the executor, which keeps the owner thread
-        // alive.
-        unsafe {
-            let link = link.as_ref();
-            let Ok(executor) = Panic::catch(|| link.env().executor().clone()) else { unreachable_owner() };
-            let Ok(Some(owner)) = Panic::catch(|| executor.owner_thread()) else { unreachable_owner() };
-            if owner.id() != link.home() {
-                unreachable_owner();
-            }
-            let wake = RemoteWake::new(task.cast(), |task| {
-                // SAFETY: the task waits for the remote wake, so it is alive. The reference keeps the memory
-                // afterwards: if the task has moved meanwhile, it may end on another thread at once.
-                receive(Alive::new(task.cast()).counted());
-            });
-            if let Some(runnable) = owner.send(wake) {
-                post_contained(executor, runnable);
-            }
+/// Sends the remote wake to the owner thread of tasks that are spawned under this parent link.
+///
+/// Aborts the process if the executor, which may be the program's own, panics in `clone` or `owner_thread`, or
+/// names another owner thread than when the link was made: the task waits for the remote wake, and no other
+/// thread may touch it.
+///
+/// # Safety
+/// The state has told this thread to send the remote wake (`Wake::Send`), and `link` is, or was, the task's
+/// parent link.
+#[cold]
+pub(super) unsafe fn send_remote_wake(task: NonNull<TaskHeader>, link: NonNull<ParentLink>) {
+    // SAFETY: rule 3 of the header: the task waits for the remote wake, so its parent link is alive until that
+    // is received. From then on this thread uses only its own clone of the executor, which keeps the owner
+    // thread alive.
+    unsafe {
+        let link = link.as_ref();
+        let Ok(executor) = Panic::catch(|| link.env().executor().clone()) else { unreachable_owner() };
+        let Ok(Some(owner)) = Panic::catch(|| executor.owner_thread()) else { unreachable_owner() };
+        if owner.id() != link.home() {
+            unreachable_owner();
+        }
+        let wake = RemoteWake::new(task.cast(), |task| {
+            // SAFETY: fact 2 of `Alive`: the task waits for the remote wake. The reference keeps the memory
+            // afterwards: if the task has moved meanwhile, it may end on another thread at once.
+            receive(Alive::new(task.cast()).counted());
+        });
+        if let Some(runnable) = owner.send(wake) {
+            post_contained(executor, runnable);
         }
     }
 }

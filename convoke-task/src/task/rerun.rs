@@ -5,18 +5,18 @@
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
-use core::ptr::{self, NonNull};
+use core::ptr;
 
-use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::thread_local;
 
-use super::header::TaskHeader;
+use super::queued::Queued;
 
 /// A loop on this stack that runs a task again.
 struct Again {
-    task: NonNull<TaskHeader>,
-    /// True if the task has to run once more.
-    asked: Cell<bool>,
+    /// The address of the task. It is compared only: the task may be gone.
+    task: usize,
+    /// The runnable of the task, if it has to run once more.
+    queued: Cell<Option<Queued>>,
 }
 
 thread_local! {
@@ -34,25 +34,24 @@ impl Drop for Restore {
 }
 
 /// Runs the task again: now, or when the loop further up this stack that already does so gets control back.
-///
-/// # Safety
-/// The task is queued, and the caller holds its runnable. The caller does not use the task afterwards.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn run_again(task: NonNull<TaskHeader>) {
+pub(super) fn run_again(queued: Queued) {
     let around = AGAIN.with(Cell::get);
+    let mut queued = Some(queued);
     // SAFETY: the pointer is to a loop further up this stack, which takes it back before it returns.
     if let Some(again) = unsafe { around.as_ref() }
-        && again.task == task
+        && queued.as_ref().is_some_and(|queued| queued.task().addr().get() == again.task)
     {
-        again.asked.set(true);
+        again.queued.set(queued);
         return;
     }
-    let again = Again { task, asked: Cell::new(true) };
+    let task = queued.as_ref().map_or(0, |queued| queued.task().addr().get());
+    let again = Again { task, queued: Cell::new(None) };
     AGAIN.with(|innermost| innermost.set(&again));
     let _restore = Restore(around);
-    while again.asked.replace(false) {
-        // SAFETY: `asked` was set by a caller of this function that held the runnable and handed it over.
-        unsafe { Runnable::new(task.cast()) }.run();
+    while let Some(now) = queued {
+        now.into_runnable().run();
+        queued = again.queued.take();
     }
 }

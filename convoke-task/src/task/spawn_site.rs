@@ -11,6 +11,7 @@
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::pin::Pin;
@@ -89,13 +90,10 @@ impl Sites {
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        let newest = link.sites().newest.load(Ordering::Acquire);
-        // SAFETY: rule 1: a site in the list stays as long as its link, which is borrowed. It is not null.
-        let (is_newest, site) = unsafe { ((*newest).is_of(work, location), NonNull::new_unchecked(newest)) };
-        if is_newest {
-            return Some(SpawnSite::kind(site));
+        match link.sites().newest() {
+            Some(newest) if newest.get().is_of(work, location) => Some(newest.kind()),
+            _ => Self::find_or_add(link, work, location),
         }
-        Self::find_or_add(link, work, location)
     }
 
     /// Searches the list, and adds a site if there is none. Pointers to sites stay raw: `free`
@@ -107,18 +105,15 @@ impl Sites {
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
         let sites = link.sites();
-        let mut newest = sites.newest.load(Ordering::Acquire);
-        let mut site = newest;
-        while !site.is_null() {
-            // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null. So it is
-            // alive and does not change.
-            unsafe {
-                if (*site).is_of(work, location) {
-                    return Some(SpawnSite::kind(NonNull::new_unchecked(site)));
-                }
-                site = (*site).next;
+        let newest = sites.newest();
+        let mut next = newest;
+        while let Some(site) = next {
+            if site.get().is_of(work, location) {
+                return Some(site.kind());
             }
+            next = site.next();
         }
+        let mut newest = newest.map_or(ptr::null_mut(), |newest| newest.site.as_ptr());
         let site = sites.memory(link.env().allocator())?;
         let kind = TaskKind { work, parent: ptr::from_ref(link.get_ref()), location, cold: None };
         loop {
@@ -126,7 +121,7 @@ impl Sites {
             unsafe { site.write(SpawnSite { kind, next: newest }) };
             // Duplicates do no harm: two threads may add the same site at the same time.
             match sites.newest.compare_exchange(newest, site.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(SpawnSite::kind(site)),
+                Ok(_) => return Some(SiteRef { site, _sites: PhantomData }.kind()),
                 Err(now) => newest = now,
             }
         }
@@ -142,8 +137,7 @@ impl Sites {
         if taken >= full {
             return allocator.allocate(Layout::new::<SpawnSite>()).map(NonNull::cast);
         }
-        // SAFETY: `taken < FIRST`: the index is within the array.
-        NonNull::new(unsafe { self.first.get().cast::<SpawnSite>().add(taken as usize) })
+        NonNull::new(self.first.get().cast::<SpawnSite>().wrapping_add(taken as usize))
     }
 
     /// Frees the memory. Sites that were not allocated do not need the allocator.
@@ -153,19 +147,55 @@ impl Sites {
     pub(super) unsafe fn free<'a>(&self, allocator: impl Fn() -> &'a FrameAllocator) {
         let first = self.first.get().cast::<SpawnSite>();
         let is_first = |site: *mut SpawnSite| (first..first.wrapping_add(FIRST)).contains(&site);
-        let mut site = self.newest.load(Ordering::Acquire);
-        while !ptr::eq(site, &NOWHERE) {
-            // SAFETY: rule 1: all sites in the list are alive, and each is freed once. Those outside `first`
-            // came from the allocator.
-            unsafe {
-                let next = (*site).next;
-                if !is_first(site) {
-                    let memory = NonNull::new_unchecked(site.cast());
-                    allocator().deallocate(memory, Layout::new::<SpawnSite>());
-                }
-                site = next;
+        let mut next = self.newest();
+        while let Some(site) = next {
+            next = site.next();
+            let site = site.site;
+            if !is_first(site.as_ptr()) && !ptr::eq(site.as_ptr(), &NOWHERE) {
+                // SAFETY: the site came from the allocator: it is none of `first`. It is freed once, and was
+                // read for the last time: contract of this function.
+                unsafe { allocator().deallocate(site.cast(), Layout::new::<SpawnSite>()) };
             }
         }
+    }
+
+    /// Returns the newest site.
+    #[inline]
+    fn newest(&self) -> Option<SiteRef<'_>> {
+        SiteRef::new(self.newest.load(Ordering::Acquire))
+    }
+}
+
+/// A site in a list. It is a pointer: `free` needs its provenance over the whole allocation.
+#[derive(Clone, Copy)]
+struct SiteRef<'a> {
+    site: NonNull<SpawnSite>,
+    _sites: PhantomData<&'a Sites>,
+}
+
+impl<'a> SiteRef<'a> {
+    /// Takes the address of a site in the list that is borrowed, or null.
+    #[inline]
+    fn new(site: *mut SpawnSite) -> Option<Self> {
+        NonNull::new(site).map(|site| Self { site, _sites: PhantomData })
+    }
+
+    #[inline]
+    fn get(self) -> &'a SpawnSite {
+        // SAFETY: rule 1: a site in the list stays as long as the list, which is borrowed, and does not change.
+        unsafe { self.site.as_ref() }
+    }
+
+    /// Returns the site that was added before this one. The last one is `NOWHERE`.
+    fn next(self) -> Option<Self> {
+        Self::new(self.get().next)
+    }
+
+    /// Returns the address of the kind, with the provenance of the site.
+    #[inline]
+    fn kind(self) -> NonNull<TaskKind> {
+        let offset = core::mem::offset_of!(SpawnSite, kind);
+        self.site.map_addr(|address| address.saturating_add(offset)).cast()
     }
 }
 
@@ -174,12 +204,6 @@ impl SpawnSite {
     #[inline]
     fn is_of(&self, work: WorkKind, location: &'static Location<'static>) -> bool {
         self.kind.work == work && ptr::eq(self.kind.location, location)
-    }
-
-    /// Returns the address of the kind, with the provenance of `site`.
-    #[inline]
-    fn kind(site: NonNull<Self>) -> NonNull<TaskKind> {
-        site.map_addr(|address| address.saturating_add(core::mem::offset_of!(Self, kind))).cast()
     }
 }
 

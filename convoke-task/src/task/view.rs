@@ -6,8 +6,9 @@ use core::panic::Location;
 
 use convoke_core::raw::Waits;
 
-use super::header::TaskHeader;
+use super::header::NotLeft;
 use super::inside::Inside;
+use super::reference::InList;
 use convoke_core::raw::watching::watch;
 
 /// A snapshot of a task.
@@ -29,30 +30,23 @@ pub struct TaskView {
     pub home: u32,
 }
 
-impl TaskHeader {
-    /// Returns a snapshot: rules 1 and 5.
-    ///
-    /// # Safety
-    /// The task is in a list of its parent, or known to it otherwise, and stays there meanwhile.
-    pub(crate) unsafe fn look(&self) -> TaskView {
-        // SAFETY: rule 5: the task is known to its parent: the caller's promise.
-        let kind = unsafe { self.kind() };
+impl InList<'_> {
+    /// Returns a snapshot: rules 1 and 5 of the header.
+    pub(crate) fn look(self) -> TaskView {
+        let header = self.header();
+        // SAFETY: rule 5: the task is in a list of its parent, under the lock that `self` stands for.
+        let kind = unsafe { NotLeft::new(header) }.kind();
         // SAFETY: the cold state is freed with the task. Its `waits` is atomic; no other field is touched.
         let stored = kind.cold.and_then(|cold| unsafe { &(*cold.as_ptr()).waits }.get());
         TaskView {
             location: kind.location,
-            running: self.state.is_running(),
-            queued: self.state.is_queued(),
-            done: self.state.is_done(),
-            stop_asked: self.state.stop_asked(),
-            waits: self.waits_at().or(stored),
-            home: self.home_number(),
+            running: header.state.is_running(),
+            queued: header.state.is_queued(),
+            done: header.state.is_done(),
+            stop_asked: header.state.stop_asked(),
+            waits: header.runnable.waits_at().or(stored),
+            home: header.home_number(),
         }
-    }
-
-    /// Returns where the task waits, or waited last, if the header still knows: rule 5.
-    fn waits_at(&self) -> Option<&'static Location<'static>> {
-        self.runnable.waits_at()
     }
 }
 
@@ -71,7 +65,7 @@ impl Inside {
     pub(super) fn waits_for_watchers(&self) -> &Waits {
         let Some(watch) = watch() else { return self.waits() };
         let Some(cold) = self.try_make_cold() else { return self.waits() };
-        match self.header().waits_at() {
+        match self.header().runnable.waits_at() {
             Some(location) => cold.waits.set(location),
             None if cold.watch.get() != watch => cold.waits.clear(),
             None => {}

@@ -3,14 +3,17 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::{self, NonNull};
+use core::mem::ManuallyDrop;
+use core::ptr;
 use core::task::Waker;
 
 use convoke_core::raw::Runnable;
 
-use super::header::TaskHeader;
+use super::header::{NotLeft, TaskHeader};
+use super::queued::Queued;
+use super::reference::TaskRef;
 use super::state::{Access, Wake};
-use super::waker::WAKER;
+use super::waker::{WAKER, reference};
 use convoke_exec::raw::Runner;
 
 /// Wakes a task whose owner thread is this one, by its waker. Returns false, and does nothing, if the waker
@@ -21,20 +24,19 @@ use convoke_exec::raw::Runner;
 #[inline]
 pub fn wake_locally(waker: &Waker) -> bool {
     let Some(task) = task_of(waker) else { return false };
-    // SAFETY: the waker is a reference to its task, and is borrowed.
-    let this = unsafe { task.as_ref() };
+    let (task, this) = (task.alive().address(), task.alive().header());
     Runner::current(|runner, owner| {
         if !this.is_owned_by(owner) || this.state.is_done() {
             return false;
         }
         // SAFETY: rule 3 of the header: this is the owner thread of a task that has not ended, so the task
         // can neither leave nor move while this thread is in here.
-        if !unsafe { this.env() }.executor().queues_at_home() {
+        if !unsafe { NotLeft::new(this).env() }.executor().queues_locally() {
             return false;
         }
         if this.state.wake(Access::Local) == Wake::Post {
-            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
-            runner.push(unsafe { Runnable::new(task.cast()) });
+            // SAFETY: rule 1 of `Queued`: `Wake::Post` makes the caller the holder of the runnable.
+            runner.push(unsafe { Queued::new(task) }.into_runnable());
         }
         true
     })
@@ -60,7 +62,8 @@ impl TaskHeader {
 
 /// Returns the task of a waker, if it is the waker of a task.
 #[inline]
-fn task_of(waker: &Waker) -> Option<NonNull<TaskHeader>> {
-    // SAFETY: the data of a waker with this vtable is the address of its task.
-    ptr::eq(waker.vtable(), &WAKER).then(|| unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) })
+fn task_of(waker: &Waker) -> Option<ManuallyDrop<TaskRef>> {
+    // SAFETY: a waker with this vtable is that of a task, and is borrowed by the caller, which does not drop the
+    // result.
+    ptr::eq(waker.vtable(), &WAKER).then(|| unsafe { reference(waker.data()) })
 }

@@ -27,35 +27,77 @@ fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
     RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
 }
 
-/// The functions of a waker. Closures, so that nothing but a waker can call them: their `data` is that of a
-/// waker with this vtable, which is a reference to its task.
-pub(super) static WAKER: RawWakerVTable = RawWakerVTable::new(
-    // SAFETY: the waker that is cloned keeps the task alive.
-    |data| clone_waker(unsafe { task_of(data) }),
-    // SAFETY: the waker is a counted reference, and is used up here.
-    |data| unsafe { TaskRef::from_counted(task_of(data).address()) }.wake_and_drop(),
-    // SAFETY: the waker keeps the task alive.
-    |data| unsafe { task_of(data) }.wake(),
-    // SAFETY: the waker is a counted reference, and is used up here.
-    |data| drop(unsafe { TaskRef::from_counted(task_of(data).address()) }),
-);
+/// A reference of a waker to its task, as it is counted.
+pub(super) trait WakerRef: Sized {
+    /// Makes one of the reference that the waker refers to its task by.
+    fn of_waker(task: TaskRef) -> Self;
 
-fn clone_waker(task: Alive<'_>) -> RawWaker {
-    let header = task.header();
-    if header.state.try_add_waker(header.access()) {
-        raw_waker(task.address())
-    } else {
-        many_wakers::clone(task)
+    /// Borrows the reference.
+    fn alive(&self) -> Alive<'_>;
+
+    /// Creates another waker of the task.
+    fn new_waker(task: Alive<'_>) -> RawWaker;
+
+    /// Wakes the task, and drops the reference.
+    fn wake_and_drop(self) {
+        self.alive().wake();
     }
 }
 
-/// Returns the task of a waker.
+impl WakerRef for TaskRef {
+    #[inline]
+    fn of_waker(task: TaskRef) -> Self {
+        task
+    }
+
+    #[inline]
+    fn alive(&self) -> Alive<'_> {
+        self.alive()
+    }
+
+    fn new_waker(task: Alive<'_>) -> RawWaker {
+        let header = task.header();
+        if header.state.try_add_waker(header.access()) {
+            raw_waker(task.address())
+        } else {
+            many_wakers::clone(task)
+        }
+    }
+
+    #[inline]
+    fn wake_and_drop(self) {
+        self.wake_and_drop();
+    }
+}
+
+/// Creates the functions of wakers with references of this type. Closures, so that nothing but a waker can call
+/// them: their `data` is that of a waker with this vtable.
+pub(super) const fn vtable<R: WakerRef>() -> RawWakerVTable {
+    RawWakerVTable::new(
+        // SAFETY: the waker that is cloned exists, and keeps the task alive.
+        |data| R::new_waker(unsafe { reference::<R>(data) }.alive()),
+        // SAFETY: the waker is used up.
+        |data| ManuallyDrop::into_inner(unsafe { reference::<R>(data) }).wake_and_drop(),
+        // SAFETY: the waker exists, and keeps the task alive.
+        |data| unsafe { reference::<R>(data) }.alive().wake(),
+        // SAFETY: the waker is used up.
+        |data| drop(ManuallyDrop::into_inner(unsafe { reference::<R>(data) })),
+    )
+}
+
+/// The functions of a waker that is counted in the state of its task.
+pub(super) static WAKER: RawWakerVTable = vtable::<TaskRef>();
+
+/// Returns the reference of a waker.
 ///
 /// # Safety
-/// `data` is that of a waker of a task, which exists for `'a`.
+/// `data` is that of a waker of a task with references of this type, which exists while the result is used. The
+/// result is dropped only if the waker is used up.
 #[inline]
-pub(super) unsafe fn task_of<'a>(data: *const ()) -> Alive<'a> {
-    // SAFETY: the data of a task's waker is the address of the task, which is not null. The waker is a
-    // reference.
-    unsafe { Alive::new(NonNull::new_unchecked(data.cast_mut().cast())) }
+pub(super) unsafe fn reference<R: WakerRef>(data: *const ()) -> ManuallyDrop<R> {
+    // SAFETY: the data of a task's waker is the address of the task, which is not null. The waker refers to the
+    // task, and that reference is given up only if the result is dropped.
+    ManuallyDrop::new(R::of_waker(unsafe {
+        TaskRef::from_counted(NonNull::new_unchecked(data.cast_mut().cast()))
+    }))
 }

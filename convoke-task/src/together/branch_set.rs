@@ -11,11 +11,11 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::Waker;
+use core::task::{Context, Waker};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use convoke_core::raw::Frame;
+use convoke_core::raw::{Frame, budget};
 use convoke_core::{Outcome, Panic};
 
 use super::ended::ended;
@@ -42,7 +42,6 @@ struct Child<F: ?Sized, T> {
     flag: Arc<WakeFlag>,
     /// The waker of the flag. Cached, because creating one counts a reference.
     waker: Waker,
-    begun: bool,
     mark: BodyMark,
     tag: T,
 }
@@ -77,8 +76,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.serial += 1;
         let flag = self.wake_set.flag(Key { index, serial });
         let waker = Waker::from(flag.clone());
-        self.children[index] =
-            Some(Child { future, serial, flag, waker, begun: false, mark: BodyMark::default(), tag });
+        self.children[index] = Some(Child { future, serial, flag, waker, mark: BodyMark::default(), tag });
         self.round.push_back(Key { index, serial });
     }
 
@@ -104,17 +102,22 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.wake_set.take_woken(&mut self.round);
     }
 
-    /// Takes the next key of the round.
-    pub(crate) fn next(&mut self) -> Option<Key> {
-        self.round.pop_front()
+    /// Takes the next key of the round. Returns `None` if there is none, or if the budget of the task is spent:
+    /// then the next poll of the owner goes on with this round.
+    pub(crate) fn next_within_budget(&mut self) -> Option<Key> {
+        if budget::has_left() { self.round.pop_front() } else { None }
     }
 
-    /// Polls the child with this key from [`next`](BranchSet::next), if it has not ended. If it ends now,
+    /// Returns true if the round has more keys.
+    pub(crate) fn has_round(&self) -> bool {
+        !self.round.is_empty()
+    }
+
+    /// Polls the child with this key from [`next_within_budget`](BranchSet::next_within_budget), if it has not ended. If it ends now,
     /// drops it, and returns its outcome and tag.
     pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
         let child = self.children[key.index].as_mut().filter(|child| child.serial == key.serial)?;
         child.flag.clear();
-        child.begun = true;
         self.held -= usize::from(child.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
         self.held += usize::from(child.mark.is_held());
@@ -131,26 +134,16 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         Some((outcome, tag?))
     }
 
-    /// Drops the children that were never polled. Returns the first panic of a destructor.
-    pub(crate) fn drop_unbegun(&mut self, region: &Region) -> Option<Panic> {
-        let mut first = None;
-        for (key, child) in self.children.iter_mut().enumerate() {
-            visit_step();
-            if child.as_ref().is_some_and(|child| !child.begun) {
-                self.free.push(key);
-                let panic = Panic::catch(|| region.within(|| drop(child.take()))).err();
-                first = first.or(panic);
-            }
-        }
-        first
-    }
-
-    /// Ends the round: stores the owner's waker, or wakes it at once if a child was woken meanwhile.
-    pub(crate) fn end_round(&self, waker: &Waker) {
+    /// Ends the round: stores the owner's waker, or wakes it at once if a child was woken meanwhile, or if the
+    /// budget did not suffice for this round.
+    pub(crate) fn end_round(&self, cx: &Context<'_>) {
         if self.held > 0 {
             Frame::hold_current();
         }
-        self.wake_set.wait(waker);
+        if self.has_round() && budget::may_proceed(cx) {
+            cx.waker().wake_by_ref();
+        }
+        self.wake_set.wait(cx.waker());
     }
 }
 
@@ -190,10 +183,10 @@ mod tests {
 
     fn poll_round(set: &mut BranchSet<impl Future>, region: &Region) {
         set.begin_round();
-        while let Some(key) = set.next() {
+        while let Some(key) = set.next_within_budget() {
             set.poll(key, region);
         }
-        set.end_round(Waker::noop());
+        set.end_round(&Context::from_waker(Waker::noop()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::Frame;
+use convoke_core::raw::{Frame, budget};
 
 use super::group::{End, Group, Rule};
 use crate::region::pass_on_stop;
@@ -56,6 +56,10 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
         return pass_on_stop();
     }
     assert!(!group.taken, "polled after completion");
+    if !group.begun && !budget::may_proceed(cx) {
+        return Poll::Pending;
+    }
+    group.begun = true;
     let held = Frame::held_before();
     group.listen(cx);
     if !rooms.as_mut().poll(group, cx) {
@@ -66,6 +70,7 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
         return Poll::Pending;
     }
     group.taken = true;
+    budget::spend();
     // Some branches were polled twice, and their first poll may have held the task.
     Frame::forget_holds(held);
     match group.end.take() {

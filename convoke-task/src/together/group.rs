@@ -39,7 +39,11 @@ pub struct Group<M, L> {
     /// A stop request from outside was seen for the first time in this poll.
     pub(super) heard: bool,
     pub(super) end: Option<End<L>>,
+    pub(super) begun: bool,
     pub(super) taken: bool,
+    /// The branch of a tuple that is polled first: the one at which the budget of the last poll was spent. So
+    /// a busy branch does not starve those behind it.
+    pub(super) first: usize,
     /// The group ended as stopped. It may be polled again, by a combinator that still has to finish another
     /// branch.
     pub(super) stopped: bool,
@@ -60,7 +64,9 @@ impl<M: Rule, L> Group<M, L> {
             over: false,
             heard: false,
             end: None,
+            begun: false,
             taken: false,
+            first: 0,
             stopped: false,
             _rule: PhantomData,
         }

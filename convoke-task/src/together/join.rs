@@ -14,8 +14,8 @@ use super::group::{Group, Rule, Sort};
 /// Runs futures at once inside the task, until all have ended. Takes a tuple of up to twelve futures, or a
 /// `Vec`. Senders count as futures.
 ///
-/// If one of them is stopped or panics, the others are asked to stop and awaited; futures that were not
-/// polled yet are dropped. In a vector, only the futures that were woken are polled.
+/// If one of them is stopped or panics, the others are asked to stop and awaited, also those that were not
+/// polled yet: they may own resources to close. In a vector, only the futures that were woken are polled.
 ///
 /// - *Completes with* the tuple or `Vec` of values, in the order of the futures. Stopped, if one of them was
 ///   stopped.

@@ -14,16 +14,16 @@ use super::group::{Group, Rule, Sort};
 /// Runs futures with the same output at once inside the task, until one of them returns a value. Takes a
 /// tuple of up to twelve futures, or a `Vec`.
 ///
-/// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up; a value that
-/// they return is dropped. Futures that were not polled yet are dropped. A future that stops by itself leaves
-/// the race. In a vector, only the futures that were woken are polled.
+/// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up, also those that
+/// were not polled yet; a value that they return is dropped. A future that stops by itself leaves the race. In
+/// a vector, only the futures that were woken are polled.
 ///
 /// Work that goes on from one race of a loop to the next is started as a child of a scope: the branch awaits
 /// `&mut handle`, and losing does not stop the child. A future that is only pinned outside the loop is
 /// stopped by the first race it loses.
 ///
 /// - *Completes with* the first value; if several futures are ready in one poll, with that of the first in
-///   order. Stopped, if all of them were stopped, or the `Vec` is empty.
+///   order, unless the [budget](crate::budget) of the task was spent on the way. Stopped, if all of them were stopped, or the `Vec` is empty.
 /// - *If dropped*, the futures are dropped.
 /// - *Runs on* the task, one future at a time.
 /// - *Panics* with the panic of any of them, when all have ended, also if another has returned a value; and

@@ -15,8 +15,7 @@ use super::group::{Group, Rule, Sort};
 /// twelve futures, or a `Vec`.
 ///
 /// After the first error, panic or stop of a future the others are asked to stop and awaited, with their
-/// clean-up; futures that were not polled yet are dropped. In a vector, only the futures that were woken are
-/// polled.
+/// clean-up, also those that were not polled yet. In a vector, only the futures that were woken are polled.
 ///
 /// - *Completes with* `Ok` of the tuple or `Vec` of values, in the order of the futures; or with the first
 ///   error. Stopped, if one of them was stopped and none has failed.

@@ -5,11 +5,12 @@ use core::pin::Pin;
 use core::task::Context;
 
 use convoke_core::Panic;
+use convoke_core::raw::budget;
 use pin_project_lite::pin_project;
 
 use super::branches::{Branches, Rooms};
 use super::ended::ended;
-use super::group::{End, Group, Rule, Sort};
+use super::group::{Group, Rule, Sort};
 use crate::region::BodyMark;
 
 pin_project! {
@@ -18,7 +19,6 @@ pin_project! {
     pub struct Slot<F, K> {
         #[pin]
         body: Option<F>,
-        begun: bool,
         mark: BodyMark,
         value: Option<K>,
     }
@@ -26,11 +26,11 @@ pin_project! {
 
 impl<F: Future, K> Slot<F, K> {
     fn new(body: F) -> Self {
-        Self { body: Some(body), begun: false, mark: BodyMark::default(), value: None }
+        Self { body: Some(body), mark: BodyMark::default(), value: None }
     }
 
-    /// Polls the branch, if it has not ended. Returns true if it still runs. Drops a branch that was never
-    /// polled if the group is over.
+    /// Polls the branch, if it has not ended. Returns true if it still runs. A branch that was never polled is
+    /// polled also if the group is over, with the stop requested: it may own a resource that has to be closed.
     #[inline]
     fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
     where
@@ -38,13 +38,6 @@ impl<F: Future, K> Slot<F, K> {
     {
         let mut this = self.project();
         let Some(body) = this.body.as_mut().as_pin_mut() else { return false };
-        if group.over && !*this.begun {
-            if let Err(panic) = Panic::catch(|| group.region.within(|| this.body.set(None))) {
-                group.finish(Some(End::Panicked(panic)));
-            }
-            return false;
-        }
-        *this.begun = true;
         let polled = Panic::catch(|| group.region.poll_one(body, this.mark, cx.waker(), false));
         let Some(outcome) = ended(polled, &group.region, || this.body.set(None)) else { return true };
         *this.value = group.ended(outcome);
@@ -93,9 +86,19 @@ macro_rules! tuples {
             #[inline]
             fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool {
                 let mut slots = self.project();
+                let first = core::mem::take(&mut group.first);
                 loop {
                     let (over, mut waits) = (group.over, false);
-                    $(waits |= slots.$field.as_mut().poll(group, cx);)+
+                    let mut spent_at = None;
+                    for is_before_first in [false, true] {
+                        $(if ($at < first) == is_before_first {
+                            if !budget::has_left() {
+                                spent_at = spent_at.or(Some($at));
+                            }
+                            waits |= slots.$field.as_mut().poll(group, cx);
+                        })+
+                    }
+                    group.first = spent_at.unwrap_or(0);
                     // Poll again: branches that were polled before the one that ended the group must hear of
                     // the stop.
                     if group.over == over {

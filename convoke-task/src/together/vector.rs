@@ -6,7 +6,7 @@ use core::task::Context;
 
 use super::branch_set::BranchSet;
 use super::branches::{Branches, Rooms};
-use super::group::{End, Group, Sort};
+use super::group::{Group, Sort};
 
 /// Storage of a vector of branches.
 #[derive(Debug)]
@@ -51,20 +51,17 @@ where
             set.wake_all();
         }
         set.begin_round();
-        while let Some(key) = set.next() {
+        while let Some(key) = set.next_within_budget() {
             let Some((outcome, index)) = set.poll(key, &group.region) else { continue };
             let over = group.over;
             values[index] = group.ended(outcome);
             if group.over && !over {
-                if let Some(panic) = set.drop_unbegun(&group.region) {
-                    group.finish(Some(End::Panicked(panic)));
-                }
                 set.wake_all();
             }
         }
         let all = set.is_empty();
         if !all {
-            set.end_round(cx.waker());
+            set.end_round(cx);
         }
         all
     }

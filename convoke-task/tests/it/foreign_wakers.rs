@@ -274,7 +274,7 @@ fn intrusive_waker(waker: Arc<Intrusive>) -> Waker {
         RawWaker::new(Arc::into_raw(cloned).cast(), &TABLE)
     }
     unsafe fn drop_waker(data: *const ()) {
-        // SAFETY: as above.
+        // SAFETY: the data of these wakers is an `Arc<Intrusive>`, and a waker is dropped once.
         let waker = unsafe { Arc::from_raw(data.cast::<Intrusive>()) };
         (waker.dropped)();
     }

@@ -56,13 +56,13 @@ static FOREIGN: RawWakerVTable = RawWakerVTable::new(
         // SAFETY: so in all four: `data` is that of `Foreign::waker`, and the caller has one count of it.
         let this = unsafe { &*data.cast::<Foreign>() };
         assert_ne!(this.does, Does::PanicsInClone, "lawless clone");
-        // SAFETY: as above.
+        // SAFETY: `data` is of an `Arc` with at least the count of the waker that is cloned.
         unsafe { Arc::increment_strong_count(data.cast::<Foreign>()) };
         RawWaker::new(data, &FOREIGN)
     },
     // SAFETY: as above; the count is given up.
     |data| unsafe { Arc::from_raw(data.cast::<Foreign>()) }.wake(),
-    // SAFETY: as above.
+    // SAFETY: `data` is of an `Arc` whose count the waker keeps while it is borrowed.
     |data| unsafe { &*data.cast::<Foreign>() }.wake(),
     |data| {
         // SAFETY: as above; the count is given up.

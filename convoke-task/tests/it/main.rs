@@ -2,6 +2,7 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod begun_clean_up;
 mod begun_futures;
 mod block_on;
 mod blocking;
@@ -12,10 +13,13 @@ mod cleanup;
 mod combinations;
 mod concurrent;
 mod context;
+mod depth;
 mod doors;
+mod foreign_futures;
 mod foreign_wakers;
 mod framed;
 mod generator;
+mod inline_time;
 mod launch;
 mod lawless;
 mod lawless_closures;

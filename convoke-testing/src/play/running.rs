@@ -1,7 +1,5 @@
 //! A program on its own stage, driven step by step by the thread that started it.
 
-#![allow(unsafe_code)]
-
 use core::future::Future;
 use core::panic::Location;
 use std::sync::Arc;
@@ -45,10 +43,8 @@ impl<T> Running<T> {
         F: Future<Output = T> + 'static,
     {
         let location = Location::caller();
-        // SAFETY: `begin` calls this closure inside `RunLoop::within`, so as work of the loop that the
-        // program runs on, on this thread.
-        let start = |env, name| unsafe { LeakedRoot::start_local(env, name, location, future) };
-        Self::begin(name, token, start)
+        // `begin` calls this closure inside `RunLoop::within`, so as work of the loop that the program runs on.
+        Self::begin(name, token, |env, name| LeakedRoot::start_local(env, name, location, future))
     }
 
     /// Starts a program that may move to other executors.

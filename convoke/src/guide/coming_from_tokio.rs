@@ -5,6 +5,8 @@
 //! | tokio | Convoke |
 //! | --- | --- |
 //! | `#[tokio::main]`, `Runtime`, `Builder` | `#[convoke::main]`, [`Runtime`](crate::runtime::Runtime), [`Runtime::builder`](crate::runtime::Runtime::builder) |
+//! | `Handle::current` | [`runtime::current`](crate::runtime::current()) |
+//! | a loop of `accept` and `spawn`, with a `Semaphore` and a `TaskTracker` | [`net::serve`](crate::net::serve()) |
 //! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
 //! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop) |
 //! | `spawn_local`, `LocalSet` | [`child().local()`](crate::scope::Child::local); for children that borrow, [`local_scope`](crate::local_scope()) |
@@ -43,27 +45,26 @@
 //! - What must not be left half-done is in a [`shield`](crate::shield), and hears of the stop behind it.
 //! - Whoever asks a child to stop and then awaits it ends stopped, too, as it has no value to go on with; unless it says
 //!   [`catch_stopped`](crate::catch_stopped).
-//! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is waited for until it is
-//!   ready, and a program that waits for it does not end. [`stoppable`](crate::task::stoppable) drops it when a stop is asked for: it is
-//!   for you to know what is lost then. Over our sockets, TLS or HTTP of other crates does hear of it.
+//! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is dropped where it waits, as
+//!   tokio would do: there the rules of "cancel safe" still apply. A [`shield`](crate::shield) keeps it, and
+//!   [`ForeignFutures`](crate::env::ForeignFutures) changes that for everything below. Over our sockets, TLS or HTTP of other crates
+//!   does hear of it.
 //!
 //! # The first failure ends a scope
 //!
-//! An `Err` or a panic of a child asks the others to stop, and is what the scope returns. That is what one wants of parts of one
-//! job. The clients of a server are not that: start them with [`supervise`](crate::Scope::supervise), and neither an error nor a
-//! panic of one is more than a line in the log. Here is a server that survives its clients, running out of descriptors, and
-//! SIGTERM:
+//! An `Err` or a panic of a child asks the others to stop, and is the result of the scope. That is right for the parts of one job. The
+//! clients of a server are not that: [`serve`](crate::net::serve()) reports their errors and panics, and the others go on; for other
+//! children, [`supervise`](crate::Scope::supervise) does. Here is a server on all cores that survives its clients, running out of
+//! descriptors, and SIGTERM:
 //!
 //! ```no_run
 //! use std::io;
+//! use std::net::SocketAddr;
 //! use std::time::Duration;
-//! use convoke::net::{TcpListener, TcpStream};
-//! use convoke::scope::policy::ChildFailure;
+//! use convoke::net::{TcpStream, serve};
 //! use convoke::prelude::*;
-//! use convoke::retry::{Backoff, retry};
-//! use convoke::scope::Bound;
 //!
-//! async fn client(stream: TcpStream) -> io::Result<()> {
+//! async fn client(stream: TcpStream, _from: SocketAddr) -> io::Result<()> {
 //!     let mut request = [0; 4096];
 //!     loop {
 //!         // Idle connections are closed after a minute, and when the program is asked to stop.
@@ -71,7 +72,7 @@
 //!             Ok(0) => return Ok(()),
 //!             read => read?,
 //!         };
-//!         // Who has asked is answered. One answer may take five seconds, and three once the program was asked to stop.
+//!         // A request that was read is answered. That may take five seconds, and three after a stop request.
 //!         let answer = timeout(Duration::from_secs(5), answer(&stream, &request[..length]));
 //!         shield(answer).grace(Duration::from_secs(3)).await??;
 //!     }
@@ -82,23 +83,9 @@
 //!     stream.write_all(request).await
 //! }
 //!
-//! #[convoke::main(grace_seconds = 10)] // After that, or at a second signal, it ends hard, and says what still runs.
+//! #[convoke::main(grace_seconds = 20)] // After that, or at a second signal, it is ended, and prints what still runs.
 //! async fn main() -> io::Result<()> {
-//!     let listener = TcpListener::bind("127.0.0.1:7000").await?;
-//!     let room = Bound::new(1000);
-//!     scope(async |s| {
-//!         let clients = s.supervise(|failure: ChildFailure<io::Error>| eprintln!("{failure}"));
-//!         loop {
-//!             let permit = room.take(1).await; // Nothing is accepted that cannot be served.
-//!             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
-//!             let (stream, from) = accepted.await?;
-//!             clients.named(from.to_string()).spawn(async move {
-//!                 let _permit = permit;
-//!                 client(stream).await
-//!             });
-//!         }
-//!     })
-//!     .await
+//!     serve("127.0.0.1:7000", client).connections(1000).await
 //! }
 //! ```
 //!
@@ -169,6 +156,8 @@
 //! # Where things run
 //!
 //! A runtime has one I/O context, a thread with its own sockets and timers, for each core, and a pool of threads beside them. No task
-//! moves by itself: a child runs where its scope was opened, which for `main` is the first context. So a server that is to use
-//! all cores says so: a listener for each context ([`Runtime::contexts`](crate::runtime::Runtime::contexts)), or heavy work on the pool
-//! ([`run_on`](crate::run_on), [`scope_on`](crate::scope::scope_on)), or [`blocking`](crate::blocking()) for what blocks.
+//! moves by itself: a child runs where its scope was opened, which for `main` is the first context. To use all cores, say so:
+//! [`serve`](crate::net::serve()) for connections; for other work the contexts and the pool of
+//! [`runtime::current`](crate::runtime::current()), with [`run_on`](crate::run_on) or [`spawn_on`](crate::Scope::spawn_on);
+//! [`blocking`](crate::blocking()) for functions that block. The chapter [`fairness_and_cores`](super::fairness_and_cores) has the
+//! reasons.

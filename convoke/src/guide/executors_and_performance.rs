@@ -26,6 +26,13 @@
 //! assert!(elsewhere.unwrap());
 //! ```
 //!
+//! # Fairness
+//!
+//! A task keeps its thread until it waits. An `await` of something that is ready, such as a channel with messages or a lock that is
+//! free, does not wait. So that a loop of those does not keep the thread for ever, each poll of a task has a
+//! [budget](crate::task::budget) of 128 such awaits. Then the task goes behind the others of its executor, and the executor checks
+//! timers, sockets and signals. Futures of your own take part with [`poll_proceed`](crate::task::budget::poll_proceed).
+//!
 //! # What things cost
 //!
 //! - A task is one allocation, from the frame allocator of its chain, which caches memory per thread: in a steady state spawning

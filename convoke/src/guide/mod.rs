@@ -5,7 +5,8 @@
 //! | [`first_steps`] | a program, a scope, children, their results |
 //! | [`scopes_and_errors`] | how failures travel; which scope to use; policies and bounds |
 //! | [`stopping_and_clean_up`] | what a stop is, what it waits for, and how to shield work from it |
-//! | [`servers`] | accepting, supervising, draining, signals |
+//! | [`servers`] | a server in one call, its end, signals |
+//! | [`fairness_and_cores`] | what runs where, the budget, tasks that starve others |
 //! | [`testing_and_simulation`] | virtual time, a stop at every `await`, simulated networks |
 //! | [`executors_and_performance`] | what runs where, and how to choose |
 //! | [`senders`] | work composed as values |
@@ -14,6 +15,8 @@
 #[cfg(feature = "net")]
 pub mod coming_from_tokio;
 pub mod executors_and_performance;
+#[cfg(all(feature = "net", feature = "macros"))]
+pub mod fairness_and_cores;
 pub mod first_steps;
 pub mod scopes_and_errors;
 #[cfg(feature = "sender")]

@@ -1,58 +1,91 @@
-//! Servers: accepting, supervising, draining, signals.
+//! Servers: one call, what it does, how it ends, and how to write one by hand.
 //!
-//! A server is a scope whose body accepts connections. [`supervise`](crate::Scope::supervise) starts children whose errors and
-//! panics are reported and do not end the scope. A [`Bound`](crate::scope::Bound) limits the connections: nothing is accepted that
-//! cannot be served.
+//! [`serve`](crate::net::serve()) accepts connections on all cores and runs a handler for each, as a task of its own.
 //!
 //! ```no_run
 //! use std::io;
+//! use std::net::SocketAddr;
 //! use std::time::Duration;
-//! use convoke::net::{TcpListener, TcpStream};
+//! use convoke::net::{TcpStream, serve};
 //! use convoke::prelude::*;
-//! use convoke::retry::{Backoff, retry};
-//! use convoke::scope::Bound;
-//! use convoke::scope::policy::ChildFailure;
 //!
-//! async fn answer(client: TcpStream) -> io::Result<()> {
+//! async fn answer(client: TcpStream, _from: SocketAddr) -> io::Result<()> {
 //!     let mut request = [0; 4096];
 //!     loop {
+//!         // Idle connections are closed after a minute, and when the program is asked to stop.
 //!         let length = match timeout(Duration::from_secs(60), client.read(&mut request)).await? {
 //!             Ok(0) => return Ok(()),
 //!             read => read?,
 //!         };
-//!         // A request that was read is answered, within three seconds of a stop.
-//!         let write = client.write_all(&request[..length]);
-//!         shield(write).grace(Duration::from_secs(3)).await?;
+//!         // A request that was read is answered, also after a stop.
+//!         shield(client.write_all(&request[..length])).await?;
 //!     }
 //! }
 //!
-//! #[convoke::main(grace_seconds = 10)]
+//! #[convoke::main(grace_seconds = 20)]
 //! async fn main() -> io::Result<()> {
-//!     let listener = TcpListener::bind("127.0.0.1:7000").await?;
-//!     let connections = Bound::new(1000);
+//!     serve("127.0.0.1:7000", answer)
+//!         .connections(1000)
+//!         .grace(Duration::from_secs(5))
+//!         .on_listening(|address| println!("listening at {address}"))
+//!         .await
+//! }
+//! ```
+//!
+//! # What it takes care of
+//!
+//! | | |
+//! | --- | --- |
+//! | cores | one listener for each context of the runtime, or one acceptor that hands connections over: [`Accepting`](crate::net::Accepting) |
+//! | bound | at most [`connections`](crate::net::Server::connections) handlers at a time; further clients wait in the backlog |
+//! | failures | an error or a panic of a handler is [reported](crate::net::Server::report); the others go on |
+//! | lack of descriptors or memory | reported once; the acceptor pauses [`ACCEPT_PAUSE`](crate::net::ACCEPT_PAUSE) and tries again |
+//! | names | acceptors and connections have names in the [tree](crate::inspect::tree()) of tasks |
+//! | the end | see below |
+//!
+//! # The end
+//!
+//! `#[convoke::main]` asks the program to stop at SIGINT or SIGTERM. In this order:
+//!
+//! 1. The listeners close at once: new clients are refused, or go to another instance.
+//! 2. Each connection is asked to stop. One that waits for a request ends. One that is in a `shield` or a clean-up goes on.
+//! 3. A connection that has ended is closed so that what was written is delivered: the client reads the end of the stream, and input
+//!    that it still sends is read and discarded ([`Linger`](crate::io::Linger)).
+//! 4. After the [grace period](crate::net::Server::grace) of the server, sockets that are still open are shut down. A write to a
+//!    client that does not read fails then, and its task ends.
+//! 5. Services close, and the process prints by what it was stopped and where it waited. It exits with 130 or 143.
+//!
+//! The process is ended *hard*, with status 70 and a list of the tasks that still run, if all that takes longer than the grace period
+//! of `main`, or if a signal comes again. Signals within a second of the first one are the same request
+//! ([`SECOND_SIGNAL_AFTER`](crate::runtime::SECOND_SIGNAL_AFTER)): `timeout` and supervisors send several. For other signals, and
+//! to react to one, see [`signal`](crate::signal).
+//!
+//! # By hand
+//!
+//! A server is a scope whose body accepts connections. [`supervise`](crate::Scope::supervise) starts children whose errors and
+//! panics are reported and do not end the scope.
+//!
+//! ```no_run
+//! use std::io;
+//! use convoke::net::{TcpListener, TcpStream};
+//! use convoke::prelude::*;
+//! use convoke::scope::policy::ChildFailure;
+//!
+//! async fn answer(client: TcpStream) -> io::Result<()> {
+//!     client.write_all(b"hello").await
+//! }
+//!
+//! async fn serve(listener: TcpListener) -> io::Result<()> {
 //!     scope(async |s| {
 //!         let clients = s.supervise(|failure: ChildFailure<io::Error>| eprintln!("{failure}"));
 //!         loop {
-//!             let permit = connections.take(1).await;
-//!             // Out of descriptors: wait and try again.
-//!             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
-//!             let (client, from) = accepted.await?;
-//!             clients.named(from.to_string()).spawn(async move {
-//!                 let _permit = permit;
-//!                 answer(client).await
-//!             });
+//!             let (client, from) = listener.accept().await?;
+//!             clients.named(from.to_string()).spawn(answer(client));
 //!         }
 //!     })
 //!     .await
 //! }
 //! ```
-//!
-//! # Signals
-//!
-//! `#[convoke::main]` asks the program to stop at SIGINT or SIGTERM. The accept loop ends, the connections end at their next read,
-//! shielded answers are written, clean-up runs, and the process exits with 130 or 143. A second signal, or the end of the grace
-//! period, ends it at once and prints the tasks that still ran. For other signals, and to react to one, see
-//! [`signal`](crate::signal).
 //!
 //! # Clients
 //!

@@ -61,10 +61,27 @@
 //! # Going on after a stop
 //!
 //! [`catch_stopped`](crate::catch_stopped) runs a future and returns `Err(Stopped)` if it was stopped. The task itself is still
-//! asked to stop, if it was: its next `await` that waits ends it. Clean-up belongs into `using` or `ensure`, which are shielded.
+//! asked to stop, if it was: its next `await` that waits ends it, and a line on stderr says so. Clean-up belongs into `using` or
+//! `ensure`, which are shielded.
 //!
 //! # Foreign futures
 //!
-//! A future of another crate does not notice a stop: it is awaited until it is ready. [`stoppable`](crate::task::stoppable) drops it
-//! when a stop is requested. You must know what is lost then. Anything that waits on Convoke's sockets, channels and timers notices
-//! by itself.
+//! A future of another crate does not notice a stop. By default it gives way: it is dropped where it waits, as its own runtime would
+//! cancel it, and the function that awaits it ends as stopped. So `timeout(second, foreign)` takes a second. The clean-up around it
+//! is awaited, and a [`shield`](crate::shield) keeps it. Anything that waits on Convoke's sockets, channels and timers notices a stop
+//! by itself, and loses nothing.
+//!
+//! If a foreign future must not be dropped half-way, shield it, or set the policy
+//! [`ForeignFutures::RunToEnd`](crate::env::ForeignFutures) for everything below. Then [`stoppable`](crate::task::stoppable) makes
+//! single ones give way.
+//!
+//! ```
+//! use std::time::Duration;
+//! use convoke::prelude::*;
+//!
+//! let outcome = block_on(async {
+//!     // Not a future of Convoke, and never ready.
+//!     timeout(Duration::from_millis(1), std::future::pending::<()>()).await
+//! });
+//! assert!(outcome.unwrap().is_err());
+//! ```

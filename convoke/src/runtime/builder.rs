@@ -1,4 +1,4 @@
-//! How many threads of each kind a runtime has.
+//! `RuntimeBuilder`: the number of threads of each kind, and what all contexts share.
 
 use core::fmt;
 use std::io;
@@ -6,18 +6,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use convoke_core::raw::sync::atomic::AtomicUsize;
 use convoke_exec::ThreadPool;
 use convoke_net::net::resolver::{Names, install};
 use convoke_task::BlockingPool;
 use convoke_task::blocking::DEFAULT_THREADS;
 
 use super::context_thread::ContextThread;
-use super::{Runtime, context_spinning};
+use super::{Runtime, RuntimeHandle, new_context};
 
-/// Says what a [`Runtime`] is made of.
+/// Builder of a [`Runtime`].
 #[derive(Clone)]
-#[must_use = "nothing is made before `build`"]
+#[must_use = "nothing is created before `build`"]
 pub struct RuntimeBuilder {
     contexts: Option<usize>,
     pool_threads: Option<usize>,
@@ -37,33 +36,35 @@ impl RuntimeBuilder {
         }
     }
 
-    /// How many I/O contexts; the first is on the thread that runs the program. At least one.
+    /// Sets the number of I/O contexts, at least one. The first one belongs to the thread that runs the
+    /// program; each other one has a thread. Default: the number of cores.
     pub fn contexts(mut self, contexts: usize) -> Self {
         self.contexts = Some(contexts);
         self
     }
 
-    /// How many threads the pool has. At least one.
+    /// Sets the number of threads of the pool, at least one. Default: the number of cores.
     pub fn pool_threads(mut self, threads: usize) -> Self {
         self.pool_threads = Some(threads);
         self
     }
 
-    /// How many threads there may be for [`blocking()`](convoke_task::blocking()) work. At least one.
+    /// Sets the maximum number of threads for [`blocking()`](convoke_task::blocking()) work, at least one.
+    /// Default: [`DEFAULT_THREADS`].
     pub fn blocking_threads(mut self, threads: usize) -> Self {
         self.blocking_threads = threads;
         self
     }
 
-    /// For how long a context looks for events before it sleeps, at the most. It does so only while its sleeps turn out
-    /// shorter than that, and rarely where looking has been in vain. 50 microseconds if nothing is said; zero has it always
-    /// sleep at once.
+    /// Sets how long a context polls for events before it sleeps, at most. It polls only while its sleeps turn
+    /// out shorter than that, and rarely where polling has found nothing. Default: 50 microseconds. With zero
+    /// it always sleeps at once.
     pub fn spin(mut self, longest: Duration) -> Self {
         self.spin = Some(longest);
         self
     }
 
-    /// Who knows hosts by name, for all its contexts: the system, if nothing is said.
+    /// Sets how host names are resolved, on all contexts. Default: by the system.
     ///
     /// ```
     /// use convoke::net::resolve;
@@ -80,13 +81,13 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Makes it, and starts its threads.
+    /// Creates the runtime and starts its threads.
     ///
     /// # Errors
     /// If the system has no threads or descriptors for it.
     pub fn build(self) -> io::Result<Runtime> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let own = context_spinning(self.spin)?;
+        let own = new_context(self.spin)?;
         let others = (1..self.contexts.unwrap_or(cores))
             .map(|number| ContextThread::start(number, self.spin))
             .collect::<io::Result<Vec<_>>>()?;
@@ -98,14 +99,9 @@ impl RuntimeBuilder {
                 install(executor.services(), names.clone()).map_err(io::Error::other)?;
             }
         }
-        Ok(Runtime {
-            _others: others,
-            pool,
-            blocking: BlockingPool::new(self.blocking_threads.max(1)),
-            own,
-            executors,
-            next: AtomicUsize::new(0),
-        })
+        let blocking = BlockingPool::new(self.blocking_threads.max(1));
+        let handle = RuntimeHandle::new(executors, pool.executor(), blocking);
+        Ok(Runtime { _others: others, _pool: pool, own, handle })
     }
 }
 

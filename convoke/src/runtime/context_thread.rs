@@ -1,4 +1,4 @@
-//! An I/O context on a thread of its own, which runs until the runtime ends.
+//! `ContextThread`: an I/O context on its own thread. It runs until the runtime ends.
 
 use std::io;
 use std::sync::mpsc;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use convoke_io::{IoExecutor, Work};
 
-use super::context_spinning;
+use super::new_context;
 
 pub(super) struct ContextThread {
     executor: IoExecutor,
-    /// As long as it is there, the context runs.
+    /// Keeps the context running.
     work: Option<Work>,
     thread: Option<JoinHandle<()>>,
 }
@@ -20,7 +20,7 @@ impl ContextThread {
     pub(super) fn start(number: usize, spin: Option<Duration>) -> io::Result<Self> {
         let (made, ready) = mpsc::channel();
         let thread = thread::Builder::new().name(format!("convoke-io-{number}")).spawn(move || {
-            let context = match context_spinning(spin) {
+            let context = match new_context(spin) {
                 Ok(context) => context,
                 Err(error) => return drop(made.send(Err(error))),
             };
@@ -41,15 +41,14 @@ impl ContextThread {
 
 #[cold]
 fn no_thread(number: usize, error: &io::Error) -> io::Error {
-    io::Error::new(
-        error.kind(),
-        format!("the system does not start the thread of I/O context {number}: {error}"),
-    )
+    let message = format!("the system cannot start the thread of I/O context {number}: {error}");
+    io::Error::new(error.kind(), message)
 }
 
 impl Drop for ContextThread {
     fn drop(&mut self) {
-        // Who has launched a chain there, and has not waited for it, does so later: it ends as those of the first context do.
+        // Chains that were launched here and are still running are not awaited: the code that holds their
+        // `Launched` does that, as for chains of the first context.
         self.executor.stop();
         drop(self.work.take());
         if let Some(thread) = self.thread.take()

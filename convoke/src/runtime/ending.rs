@@ -1,48 +1,69 @@
-//! What the end of a program means to whoever started it: its exit status.
+//! `Ending`: how a program has ended, its exit status, and the line on stderr for one that was stopped.
 
-use core::fmt::Debug;
+use core::fmt;
 use std::process::{ExitCode, Termination};
 
 use convoke_core::StopReason;
+use convoke_net::signal::Signal;
 
-/// The exit status of a program that was asked to stop by a signal and did not end in time, or was asked a second time: the same
-/// as that of `timeout(1)`.
-pub const ENDED_HARD: u8 = 124;
+/// The exit status of a program that was asked to stop by a signal and did not end in time, or was signalled
+/// again. It is `EX_SOFTWARE` of `sysexits.h`: unlike 124 it is not that of `timeout(1)`, and unlike 128 and
+/// more it cannot be taken for a stop after which everything was cleaned up.
+pub const ENDED_HARD: u8 = 70;
 
 /// How a program has ended.
-#[derive(Debug)]
 #[must_use = "it is the exit status"]
-pub enum Ending<T> {
+pub(super) enum Ending<T> {
     /// It returned this.
     Value(T),
-    /// It was stopped, after all its clean-up, for this reason.
-    Stopped(Option<StopReason>),
+    /// It was stopped, and all its clean-up has run.
+    Stopped(ProgramStopped),
 }
 
-impl<T: Termination> Termination for Ending<T> {
-    /// What the value says; if it was stopped by a signal, 128 and its number, as shells do; by anything else, 1.
-    fn report(self) -> ExitCode {
-        match self {
-            Self::Value(value) => value.report(),
-            Self::Stopped(reason) => status_of_stop(reason).into(),
+/// Why a program was stopped, and where it waited when that began.
+#[derive(Debug)]
+pub(super) struct ProgramStopped {
+    pub(super) reason: Option<StopReason>,
+    pub(super) waited: Option<String>,
+}
+
+impl ProgramStopped {
+    /// Prints the reason, and returns the exit status: 128 plus the number of the signal, as shells do; 1 for
+    /// any other reason.
+    pub(super) fn report(&self) -> u8 {
+        eprintln!("convoke: {self}");
+        match self.reason {
+            Some(StopReason::Signal(number)) => u8::try_from(128 + number).unwrap_or(u8::MAX),
+            _ => 1,
         }
     }
 }
 
-/// The exit status of a program that was stopped: for a signal, 128 and its number, as shells do; else 1, and it says why.
-pub(super) fn status_of_stop(reason: Option<StopReason>) -> u8 {
-    match reason {
-        Some(StopReason::Signal(number)) => u8::try_from(128 + number).unwrap_or(u8::MAX),
-        Some(reason) => {
-            eprintln!("the program was stopped: {reason}");
-            1
+impl fmt::Display for ProgramStopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Some(StopReason::Signal(number)) => {
+                write!(f, "the program was stopped by {}", Signal::new(number))?;
+            }
+            Some(reason) => write!(f, "the program was stopped: {reason}")?,
+            None => f.write_str(
+                "the program stopped itself: it awaited something that ended as stopped, such as a child that it had \
+                 asked to stop; `catch_stopped` makes a value of that",
+            )?,
         }
-        None => {
-            eprintln!(
-                "the program has stopped itself: it has awaited something that ended by the stopped door, such as a child \
-                 that it had asked to stop; `catch_stopped` makes that a value"
-            );
-            1
+        match &self.waited {
+            Some(waited) => write!(f, "; {waited}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T: Termination> Ending<T> {
+    /// Returns the exit status, and prints the reason if it was stopped.
+    pub(super) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Value(value) => value.report(),
+            Self::Stopped(stopped) => stopped.report().into(),
         }
     }
 }

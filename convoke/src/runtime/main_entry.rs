@@ -1,23 +1,33 @@
-//! A program on a runtime: what `#[convoke::main]` calls.
+//! `Main`: a program on a runtime. `#[convoke::main]` calls it.
 
 use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
 use convoke_core::{Outcome, StopSource};
+use convoke_net::net::resolver::Names;
 
-use super::ending::status_of_stop;
-use super::supervision::Supervision;
-use super::{Ending, Runtime, RuntimeBuilder};
+use super::ending::{Ending, ProgramStopped};
+use super::supervision::{Limits, SECOND_SIGNAL_AFTER, Supervision};
+use super::{Runtime, RuntimeBuilder};
 
-/// How long a program's clean-up may take after a signal, if nobody has said otherwise.
+/// The default time that clean-up may take after a signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(30);
 
-/// Runs a program: `#[convoke::main]` without the attribute.
+/// Runs a program on a [`Runtime`]: `#[convoke::main]` without the attribute, with the same options.
 ///
-/// SIGINT and SIGTERM ask it to stop, with [`StopReason::Signal`](convoke_core::StopReason::Signal); everything unwinds with its clean-up. A
-/// second signal, or clean-up that takes longer than the grace period, ends the process hard: it names what was still running
-/// and where it waits, and its exit status is [`ENDED_HARD`](super::ENDED_HARD).
+/// # Signals
+/// SIGINT and SIGTERM ask the program to stop, with
+/// [`StopReason::Signal`](convoke_core::StopReason::Signal). Everything unwinds with its clean-up. Then the
+/// process prints which signal it was and where the program waited, and exits with 128 plus the number of the
+/// signal: 130 for SIGINT, 143 for SIGTERM.
+///
+/// The process is ended *hard* if clean-up takes longer than the [grace period](Main::grace), or if a signal
+/// comes again, later than [`SECOND_SIGNAL_AFTER`] after the first one. It then prints the tasks that still
+/// run and where they wait, and exits with [`ENDED_HARD`](super::ENDED_HARD). Signals that come together, as
+/// `timeout` and some supervisors send them, are one request.
 ///
 /// ```no_run
 /// use convoke::task::forever;
@@ -34,44 +44,82 @@ pub const STOP_GRACE: Duration = Duration::from_secs(30);
 #[must_use = "nothing is run before `run`"]
 pub struct Main {
     runtime: RuntimeBuilder,
-    grace: Duration,
+    limits: Limits,
 }
 
 impl Main {
-    /// With as many contexts, and as many threads in the pool, as there are cores.
+    /// Creates one with as many contexts, and as many threads in the pool, as there are cores.
     pub fn new() -> Self {
-        Self { runtime: Runtime::builder(), grace: STOP_GRACE }
+        let limits = Limits { grace: STOP_GRACE, second_signal_after: SECOND_SIGNAL_AFTER };
+        Self { runtime: Runtime::builder(), limits }
     }
 
-    /// How many I/O contexts.
+    /// Sets the number of I/O contexts: see [`RuntimeBuilder::contexts`].
     pub fn contexts(mut self, contexts: usize) -> Self {
         self.runtime = self.runtime.contexts(contexts);
         self
     }
 
-    /// How many threads the pool has.
-    pub fn pool(mut self, threads: usize) -> Self {
+    /// Sets the number of threads of the pool: see [`RuntimeBuilder::pool_threads`].
+    pub fn pool_threads(mut self, threads: usize) -> Self {
         self.runtime = self.runtime.pool_threads(threads);
         self
     }
 
-    /// How long clean-up may take after a signal, before the program ends hard.
-    pub fn grace_seconds(mut self, seconds: u64) -> Self {
-        self.grace = Duration::from_secs(seconds);
+    /// Sets the maximum number of threads for blocking work: see [`RuntimeBuilder::blocking_threads`].
+    pub fn blocking_threads(mut self, threads: usize) -> Self {
+        self.runtime = self.runtime.blocking_threads(threads);
         self
     }
 
-    /// Runs the program, and returns what it returns. If it was stopped, the process ends here, with the exit status that
-    /// [`exit_code`](Main::exit_code) would return.
+    /// Sets how long a context polls for events before it sleeps: see [`RuntimeBuilder::spin`].
+    pub fn spin(mut self, longest: Duration) -> Self {
+        self.runtime = self.runtime.spin(longest);
+        self
+    }
+
+    /// Sets how long a context polls for events before it sleeps, in microseconds: see
+    /// [`RuntimeBuilder::spin`].
+    pub fn spin_micros(self, longest: u64) -> Self {
+        self.spin(Duration::from_micros(longest))
+    }
+
+    /// Sets how host names are resolved: see [`RuntimeBuilder::names`].
+    pub fn names(mut self, names: impl Names) -> Self {
+        self.runtime = self.runtime.names(names);
+        self
+    }
+
+    /// Sets how long clean-up may take after a signal, before the process is ended hard. Default:
+    /// [`STOP_GRACE`].
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.limits.grace = grace;
+        self
+    }
+
+    /// Sets the grace period in seconds: see [`grace`](Main::grace).
+    pub fn grace_seconds(self, seconds: u64) -> Self {
+        self.grace(Duration::from_secs(seconds))
+    }
+
+    /// Sets for how long after the first signal further ones are ignored. A later one ends the process hard.
+    /// Default: [`SECOND_SIGNAL_AFTER`].
+    pub fn second_signal_after(mut self, interval: Duration) -> Self {
+        self.limits.second_signal_after = interval;
+        self
+    }
+
+    /// Runs the program, and returns its output. If it was stopped, the process ends here, with the exit status
+    /// that [`exit_code`](Main::exit_code) would return.
     ///
     /// # Panics
-    /// If the program does, or if the system has no threads or descriptors for its runtime.
+    /// If the program panics, or if the system has no threads or descriptors for its runtime.
     #[track_caller]
     pub fn run<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> F::Output {
         match self.end(program) {
             Ending::Value(value) => value,
-            // There is no value to return. All that the program has started has ended, and its threads too.
-            Ending::Stopped(reason) => process::exit(i32::from(status_of_stop(reason))),
+            // There is no value to return. Everything that the program started has ended, also its threads.
+            Ending::Stopped(stopped) => process::exit(i32::from(stopped.report())),
         }
     }
 
@@ -81,32 +129,51 @@ impl Main {
     /// As [`run`](Main::run).
     #[track_caller]
     pub fn exit_code<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> ExitCode {
-        self.end(program).report()
+        self.end(program).exit_code()
     }
 
-    /// Called where the program was written, for people who look: there its first task is started.
+    /// Runs the program to its end. Its first task shows the location of the caller.
     #[track_caller]
     fn end<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> Ending<F::Output> {
+        let mut returned = None;
+        let ended = self.supervise(Box::new(|| {
+            let program = program();
+            Box::pin(async { returned = Some(program.await) })
+        }));
+        match ended {
+            Ending::Value(()) => Ending::Value(returned.expect("a program that has ended has returned")),
+            Ending::Stopped(reason) => Ending::Stopped(reason),
+        }
+    }
+
+    /// Runs a program without a type: the runtime is compiled with this crate, and not again with every program.
+    #[track_caller]
+    fn supervise<'a>(self, program: Box<dyn FnOnce() -> Program<'a> + 'a>) -> Ending<()> {
         let runtime =
-            self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
+            self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be created: {error}"));
         let source = StopSource::new();
-        let supervision = Supervision::begin(&runtime, source.clone(), self.grace);
-        let supervised = Supervised { runtime, _supervision: supervision };
+        let supervision = Supervision::begin(&runtime, source.clone(), self.limits, Location::caller());
+        let supervised = Supervised { runtime, supervision };
         let outcome = supervised.runtime.run_stoppable(source.token(), program());
+        let waited = supervised.supervision.waited();
         drop(supervised);
         match outcome {
-            Outcome::Value(value) => Ending::Value(value),
-            Outcome::Stopped => Ending::Stopped(source.token().reason()),
+            Outcome::Value(()) => Ending::Value(()),
+            Outcome::Stopped => Ending::Stopped(ProgramStopped { reason: source.token().reason(), waited }),
             Outcome::Error(never) => never.absurd(),
             Outcome::Panicked(panic) => panic.resume(),
         }
     }
 }
 
-/// Ends in this order, also when the program panics: what services take at their end is supervised, too, or no signal would end it.
+/// A program that stores what it returns.
+type Program<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Ends in this order, also if the program panics: services close under supervision, so that a signal can
+/// still end one that hangs.
 struct Supervised {
     runtime: Runtime,
-    _supervision: Supervision,
+    supervision: Supervision,
 }
 
 impl Default for Main {

@@ -1,25 +1,34 @@
-//! A runtime: one I/O context per core, a thread pool and threads for blocking work, under one roof; and how a program's
-//! `main` runs on it. Where work runs is decided where it is launched.
+//! The runtime: one I/O context per core, a thread pool, and threads for blocking work; and the entry points
+//! of programs and tests. Where work runs is decided where it is started.
 //!
-//! | file | what is in it |
+//! A program normally has `#[convoke::main]`, which is [`Main`], and reaches its runtime from inside with
+//! [`current()`]. A library or a program with a `main` of its own builds a [`Runtime`].
+//!
+//! | item | use |
 //! | --- | --- |
-//! | `builder.rs` | how many of each |
-//! | `context_thread.rs` | a context on a thread of its own |
-//! | `main_entry.rs` | a program: what `#[convoke::main]` calls |
-//! | `supervision.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
-//! | `test_entry.rs` | a test: what `#[convoke::test]` calls |
-//! | `ending.rs` | what the program's end means to whoever started it |
+//! | [`current()`], [`RuntimeHandle`] | the contexts, the pool and the blocking threads of the running program |
+//! | [`Main`], `#[convoke::main]` | runs a program; signals ask it to stop |
+//! | [`Runtime`], [`RuntimeBuilder`] | runs futures from ordinary code |
+//! | [`Test`], `#[convoke::test]` | runs a test |
+//! | [`ENDED_HARD`] | the exit status of a program that was asked to stop and did not end in time |
+
+// `mod.rs`, `handle.rs` and `builder.rs` are the runtime; `context_thread.rs` is a context on its own thread.
+// `main_entry.rs` runs a program: `supervision.rs` handles its signals, `ending.rs` makes its exit status.
+// `test_entry.rs` runs a test.
 
 mod builder;
 mod context_thread;
 mod ending;
+mod handle;
 mod main_entry;
 mod supervision;
 mod test_entry;
 
 pub use builder::RuntimeBuilder;
-pub use ending::{ENDED_HARD, Ending};
+pub use ending::ENDED_HARD;
+pub use handle::{NoRuntime, RuntimeHandle, current};
 pub use main_entry::{Main, STOP_GRACE};
+pub use supervision::SECOND_SIGNAL_AFTER;
 #[cfg(feature = "testing")]
 pub use test_entry::InVirtualTime;
 #[cfg(feature = "sim")]
@@ -33,69 +42,68 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::{Outcome, StopToken};
 use convoke_exec::{PoolExecutor, ThreadPool};
 use convoke_io::driver::Driver;
-use convoke_io::{IO, IoContext, IoExecutor};
+use convoke_io::{IoContext, IoExecutor};
 use convoke_poll::PollDriver;
-use convoke_task::{BlockingPool, blocking};
+use convoke_task::BlockingPool;
 
 use context_thread::ContextThread;
 
-/// A context of this thread's own, over the driver that fits this machine best.
+/// Creates an I/O context for the current thread, over the best driver of this machine.
 ///
 /// # Errors
-/// If the kernel gives us nothing to wait with.
+/// If the system has no descriptors for the driver.
 pub fn io_context() -> io::Result<IoContext> {
     Ok(IoContext::new(driver()?))
 }
 
-/// The same, with how long its waits look before they sleep, if that was said.
-fn context_spinning(longest: Option<Duration>) -> io::Result<IoContext> {
-    let Some(longest) = longest else { return io_context() };
+/// Creates an I/O context for the current thread that polls for at most `spin` before it sleeps.
+fn new_context(spin: Option<Duration>) -> io::Result<IoContext> {
+    let Some(longest) = spin else { return io_context() };
     Ok(IoContext::new(Arc::new(PollDriver::spinning(longest)?)))
 }
 
-/// The driver that fits this machine best.
+/// Creates the best driver of this machine.
 ///
 /// # Errors
-/// If the kernel gives us nothing to wait with.
+/// If the system has no descriptors for it.
 pub fn driver() -> io::Result<Arc<dyn Driver>> {
     Ok(Arc::new(PollDriver::new()?))
 }
 
-/// See the head of this file.
+/// One I/O context per core, a thread pool, and threads for blocking work.
 ///
-/// The first context is that of the thread that makes the runtime, and runs while that thread is in [`run`](Runtime::run). Dropping
-/// the runtime first ends the services of that context (see [`IoContext::close_services`]), then its other threads, each context with
-/// its services; all that was started in it has ended then, for scopes do not end before. A chain that was launched on one of its
-/// executors, and whose `Launched` outlives the runtime, is not waited for: its I/O fails, and it ends as stopped when it is woken next.
+/// The first context belongs to the thread that creates the runtime, and runs while that thread is in
+/// [`run`](Runtime::run). Dropping the runtime first ends the services of that context (see
+/// [`IoContext::close_services`]), then the other contexts with their services, the pool, and the blocking
+/// threads. Everything that was started in a `run` has ended by then, since scopes do not end before their
+/// children. A chain that was launched on one of its executors, and whose `Launched` outlives the runtime, is
+/// not awaited: its I/O fails, and it ends as stopped when it is woken next.
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::runtime::Runtime;
+/// use convoke::runtime::{self, Runtime};
 ///
 /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
-/// let pool = runtime.pool();
-/// let answer = runtime.run(async move {
-///     // Here we are on the first context; heavy work goes to the pool, and comes back.
-///     run_on(&pool, async { (1..=6_u64).product::<u64>() }).await
+/// let answer = runtime.run(async {
+///     // This runs on the first context. Heavy work goes to the pool, and its value comes back.
+///     let pool = runtime::current()?.pool();
+///     std::io::Result::Ok(run_on(&pool, async { (1..=6_u64).product::<u64>() }).await)
 /// });
-/// assert_eq!(answer, Outcome::Value(720));
+/// assert_eq!(answer.unwrap().unwrap(), 720);
 /// ```
 pub struct Runtime {
-    // In the order in which they end: first those who might still post to the rest.
+    // In the order in which they end: first those that may still post to the rest.
     _others: Vec<ContextThread>,
-    pool: ThreadPool,
-    blocking: BlockingPool,
+    _pool: ThreadPool,
+    handle: RuntimeHandle,
     own: IoContext,
-    executors: Vec<IoExecutor>,
-    next: AtomicUsize,
 }
 
 impl Runtime {
-    /// With as many contexts, and as many threads in the pool, as there are cores.
+    /// Creates a runtime with as many contexts, and as many threads in the pool, as there are cores.
     ///
     /// # Errors
     /// If the system has no threads or descriptors for it.
@@ -103,105 +111,72 @@ impl Runtime {
         Self::builder().build()
     }
 
-    /// With something else.
+    /// Returns a builder to configure threads, names and limits.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::new()
     }
 
-    /// Runs the future on this thread until it has ended: a chain of its own, at home on the first context. It need be neither
-    /// `Send` nor `'static`.
+    /// Runs a future on this thread until it has ended. It is a chain of its own on the first context, and need
+    /// be neither `Send` nor `'static`.
     ///
-    /// - *Completes with* what the future returns, or stopped.
+    /// - *Completes with* the output of the future, or stopped.
     /// - *Runs on* the calling thread.
-    /// - *Panics* if the future did.
+    /// - *Panics* if the future panics.
     #[doc(alias = "block_on")]
     #[track_caller]
     pub fn run<F: Future>(&self, future: F) -> Outcome<F::Output> {
         self.run_stoppable(StopToken::never(), future)
     }
 
-    /// The same, asked to stop by this token.
+    /// Runs a future on this thread until it has ended. It is asked to stop when `token` is. Otherwise like
+    /// [`run`](Runtime::run).
     ///
     /// # Panics
-    /// As [`run`](Runtime::run).
+    /// If the future panics.
     #[track_caller]
     pub fn run_stoppable<F: Future>(&self, token: StopToken, future: F) -> Outcome<F::Output> {
-        let changes = Changes::new()
-            .stop_token(token)
-            .local(&IO, self.own.executor())
-            .local(&blocking::POOL, self.blocking.clone());
+        let changes = self.handle.inherited(Changes::new().stop_token(token));
         self.own.run_until_with(changes, future)
     }
 
-    /// The contexts, the first of which is the one of [`run`](Runtime::run): for one listener per core.
+    /// Returns the handle that [`current()`] returns inside.
+    pub fn handle(&self) -> &RuntimeHandle {
+        &self.handle
+    }
+
+    /// Returns the I/O contexts. The first is that of [`run`](Runtime::run).
     ///
-    /// ```
-    /// use std::io;
-    /// use std::net::SocketAddr;
-    /// use convoke::net::{ListenOptions, TcpListener, TcpStream};
-    /// use convoke::prelude::*;
-    /// use convoke::runtime::Runtime;
-    ///
-    /// async fn serve(listener: TcpListener) -> io::Result<()> {
-    ///     loop {
-    ///         let (_client, _from) = listener.accept().await?;
-    ///     }
-    /// }
-    ///
-    /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build()?;
-    /// let contexts = runtime.contexts().to_vec();
-    /// let outcome = runtime.run(async move {
-    ///     let options = ListenOptions::new().reuse_port(true);
-    ///     let first = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
-    ///     let address = first.local_addr()?;
-    ///     scope(async |s| {
-    ///         s.named("core 0").spawn(serve(first));
-    ///         for (core, context) in contexts.iter().enumerate().skip(1) {
-    ///             let options = options.clone();
-    ///             s.named(format!("core {core}")).on(context).spawn(async move {
-    ///                 // Bound here, it is served by the driver of this context, and so are its connections.
-    ///                 serve(TcpListener::bind_with(address, options).await?).await
-    ///             });
-    ///         }
-    ///         TcpStream::connect(address).await?;
-    ///         s.request_stop(StopReason::Requested);
-    ///         Ok(())
-    ///     })
-    ///     .await
-    /// });
-    /// outcome.unwrap()?;
-    /// # io::Result::Ok(())
-    /// ```
+    /// A server that uses all of them is one call: [`net::serve`](convoke_net::net::serve()).
     pub fn contexts(&self) -> &[IoExecutor] {
-        &self.executors
+        self.handle.contexts()
     }
 
-    /// The contexts in turn: for what may run on any.
+    /// Returns the contexts in turn, for work that may run on any of them.
     pub fn next_context(&self) -> IoExecutor {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        self.executors[next % self.executors.len()].clone()
+        self.handle.next_context()
     }
 
-    /// The thread pool. Tasks on it do their I/O through the first context.
+    /// Returns the executor of the thread pool. Tasks on it do their I/O through the first context.
     pub fn pool(&self) -> PoolExecutor {
-        self.pool.executor()
+        self.handle.pool()
     }
 
-    /// The threads for blocking work: of [`blocking()`] in what [`run`](Runtime::run) runs.
+    /// Returns the threads for blocking work, which [`blocking()`](convoke_task::blocking()) uses in what
+    /// [`run`](Runtime::run) runs.
     pub fn blocking(&self) -> &BlockingPool {
-        &self.blocking
+        self.handle.blocking()
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // While the pool and the other contexts still run: services may close with their help.
+        // While the pool and the other contexts still run: services may need them to close.
         self.own.close_services();
     }
 }
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("contexts", &self.executors.len()).finish_non_exhaustive()
+        f.debug_struct("Runtime").field("contexts", &self.contexts().len()).finish_non_exhaustive()
     }
 }

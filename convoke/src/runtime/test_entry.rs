@@ -1,4 +1,5 @@
-//! A test that awaits: what `#[convoke::test]` calls. Where it runs is a type, for each asks something else of the body.
+//! `Test`: a test that awaits. `#[convoke::test]` calls it. Where it runs is a type parameter, since each place
+//! has other requirements for the body.
 
 use core::fmt;
 use core::future::Future;
@@ -26,16 +27,16 @@ pub struct Test<P = OnAContext> {
     place: P,
 }
 
-/// A test runs on an I/O context of its own, in real time.
+/// The place of a test on an I/O context of its own, in real time.
 #[derive(Debug)]
 pub struct OnAContext;
 
-/// A test runs where time jumps, without I/O.
+/// The place of a test in virtual time, without I/O.
 #[cfg(feature = "testing")]
 #[derive(Debug)]
 pub struct InVirtualTime;
 
-/// A test runs on a simulated host, once for each of these seeds.
+/// The place of a test on a simulated host. It runs once for each seed.
 #[cfg(feature = "sim")]
 #[derive(Debug)]
 pub struct Simulated {
@@ -43,52 +44,54 @@ pub struct Simulated {
 }
 
 impl Test {
-    /// A test of this name, on a context of its own.
+    /// Creates a test with this name, on an I/O context of its own.
     pub fn new(name: &'static str) -> Self {
         Self { name, place: OnAContext }
     }
 
-    /// Time jumps to the next timer when all is idle, and there is no real I/O.
+    /// Runs the test in virtual time: time jumps to the next timer when everything is idle. There is no real I/O.
     #[cfg(feature = "testing")]
     pub fn virtual_time(self) -> Test<InVirtualTime> {
         Test { name: self.name, place: InVirtualTime }
     }
 
-    /// On the host `test` of a simulated network, in virtual time. The seed is that in the variable `CONVOKE_SEED`, or 0.
+    /// Runs the test on the host `test` of a simulated network, in virtual time. The seed is the value of the
+    /// variable `CONVOKE_SEED`, or 0.
     ///
     /// # Panics
-    /// If what is in the variable is no number.
+    /// If the value of the variable is not a number.
     #[cfg(feature = "sim")]
     pub fn sim(self) -> Test<Simulated> {
         self.seed(one_seed().unwrap_or(0))
     }
 
-    /// The same with this seed.
+    /// Runs the test in a simulated network with this seed: see [`sim`](Test::sim).
     #[cfg(feature = "sim")]
     pub fn seed(self, seed: u64) -> Test<Simulated> {
         Test { name: self.name, place: Simulated { seeds: seed..seed + 1 } }
     }
 
-    /// The same once for each seed below this; or only for that in the variable `CONVOKE_SEED`, if there is one.
+    /// Runs the test in a simulated network, once for each seed below this; or only for the seed in the variable
+    /// `CONVOKE_SEED`, if that is set.
     ///
     /// # Panics
-    /// If what is in the variable is no number.
+    /// If the value of the variable is not a number.
     #[cfg(feature = "sim")]
     pub fn seeds(self, seeds: u64) -> Test<Simulated> {
         let seeds = one_seed().map_or(0..seeds, |seed| seed..seed + 1);
         Test { name: self.name, place: Simulated { seeds } }
     }
 
-    /// Runs the body, and returns what it returns.
+    /// Runs the body, and returns its output.
     ///
     /// # Panics
-    /// If the body does, if it ends by the stopped door, or if the system has no descriptors for a context.
+    /// If the body panics, if it ends as stopped, or if the system has no descriptors for a context.
     pub fn run<F: Future>(self, body: impl FnOnce() -> F) -> F::Output {
-        let context = io_context().unwrap_or_else(|error| panic!("no I/O context could be made: {error}"));
+        let context = io_context().unwrap_or_else(|error| panic!("no I/O context could be created: {error}"));
         match context.run_until(body()) {
             Outcome::Value(value) => value,
             Outcome::Stopped => {
-                panic!("`{}` ended by the stopped door, and so has nothing to return", self.name)
+                panic!("`{}` ended as stopped, and so has nothing to return", self.name)
             }
             Outcome::Error(never) => never.absurd(),
             Outcome::Panicked(panic) => panic.resume(),
@@ -98,7 +101,7 @@ impl Test {
 
 #[cfg(feature = "testing")]
 impl Test<InVirtualTime> {
-    /// Runs the body, and returns what it returns.
+    /// Runs the body, and returns its output.
     ///
     /// # Panics
     /// As [`testing::run`](convoke_testing::run()).
@@ -109,20 +112,20 @@ impl Test<InVirtualTime> {
 
 #[cfg(feature = "sim")]
 impl Test<Simulated> {
-    /// With this seed, after `sim`, which says it too.
+    /// Sets the seed. For attributes that name `sim` and a seed.
     pub fn seed(self, seed: u64) -> Self {
         Test::new(self.name).seed(seed)
     }
 
-    /// Once for each seed below this, after `sim`, which says it too.
+    /// Runs once for each seed below this. For attributes that name `sim` and `seeds`.
     pub fn seeds(self, seeds: u64) -> Self {
         Test::new(self.name).seeds(seeds)
     }
 
-    /// Runs the body once for each seed, until one fails; and returns what it has returned last.
+    /// Runs the body once for each seed, until one fails. Returns the last output.
     ///
     /// # Panics
-    /// As [`simulate`](convoke_sim::simulate), which names the seed; and if there is no seed to run it with.
+    /// As [`simulate`](convoke_sim::simulate), which names the seed; and if there is no seed to run with.
     pub fn run<F>(self, mut body: impl FnMut() -> F) -> F::Output
     where
         F: Future<Output: TestOutput + Send + 'static> + Send + 'static,
@@ -141,20 +144,20 @@ impl Test<Simulated> {
     }
 }
 
-/// That which the environment asks for.
+/// Returns the seed in the variable `CONVOKE_SEED`, if it is set.
 #[cfg(feature = "sim")]
 fn one_seed() -> Option<u64> {
     let seed = std::env::var("CONVOKE_SEED").ok()?;
-    Some(seed.parse().unwrap_or_else(|_| panic!("CONVOKE_SEED must be a number, and is `{seed}`")))
+    Some(seed.parse().unwrap_or_else(|_| panic!("CONVOKE_SEED must be a number, but is `{seed}`")))
 }
 
-/// What a test may return: nothing, or a `Result`.
+/// The output of a test: `()` or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "a test cannot return `{Self}`",
     note = "a test returns nothing, or a `Result`"
 )]
 pub trait TestOutput {
-    /// Whether the test has failed.
+    /// Returns true if the test has failed.
     fn is_failure(&self) -> bool;
 }
 

@@ -61,7 +61,7 @@ async fn other_attributes_stay() {
 }
 
 /// With the attribute a program is an ordinary function.
-#[convoke::main(contexts = 1, pool = 1, grace_seconds = 5)]
+#[convoke::main(contexts = 1, pool_threads = 1, grace_seconds = 5)]
 async fn program() -> Result<(), io::Error> {
     greeting().await.map(drop)
 }

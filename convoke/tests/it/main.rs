@@ -4,6 +4,7 @@
 
 mod attributes;
 mod auto_traits;
+mod budget;
 mod compile_fail;
 mod doc_programs;
 mod examples;
@@ -16,6 +17,8 @@ mod random_sockets;
 mod random_ways;
 mod resolver;
 mod runtime;
+mod server;
+mod server_program;
 mod services;
 mod signals;
 mod simulated;

@@ -6,11 +6,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use convoke::driver::with_services;
 use convoke::executor::Service;
+use convoke::net::resolver::HostTable;
 use convoke::prelude::*;
-use convoke::runtime::{ENDED_HARD, Main};
+use convoke::runtime::{self, ENDED_HARD, Main};
 use convoke::sender::prelude::*;
 use convoke::signal::{Signal, signals};
 use convoke::task::forever;
@@ -21,17 +23,21 @@ const ROLE: &str = "CONVOKE_TEST_ROLE";
 #[test]
 fn the_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let main = Main::new().contexts(2).pool(1);
+    let main = Main::new().contexts(2).pool_threads(1);
+    // For programs that a second signal ends hard: it need not come later than an interval.
+    let at_once = || main.clone().second_signal_after(Duration::ZERO);
     match role.as_str() {
         "returns" => main.run(async || println!("\nready")),
         "cleans up" => main.run(async || waits_and_cleans_up(false).await),
-        "hangs" => main.run(async || waits_and_cleans_up(true).await),
+        "hangs" => at_once().run(async || waits_and_cleans_up(true).await),
         "takes too long" => main.grace_seconds(0).run(async || waits_and_cleans_up(true).await),
         "has a service" => main.run(async || waits_with_a_service(false).await),
-        "has a service that hangs" => main.run(async || waits_with_a_service(true).await),
-        "panics" => main.run(async || panics_with_a_service().await),
-        "blocks when it is asked to stop" => main.run(async || blocks_when_it_is_asked_to_stop().await),
+        "has a service that hangs" => at_once().run(async || waits_with_a_service(true).await),
+        "panics" => at_once().run(async || panics_with_a_service().await),
+        "blocks when it is asked to stop" => at_once().run(async || blocks_when_it_is_asked_to_stop().await),
         "reloads" => main.run(async || reloads().await),
+        "has all options" => has_all_options(main),
+        "goes on after a stop" => main.run(async || goes_on_after_a_stop().await),
         other => panic!("there is no program `{other}`"),
     }
 }
@@ -114,6 +120,28 @@ async fn reloads() {
     }
 }
 
+/// Has every option of the builder.
+fn has_all_options(main: Main) {
+    let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
+    let main = main.contexts(1).pool_threads(3).blocking_threads(2).spin(Duration::ZERO).names(hosts);
+    main.grace(Duration::from_millis(1500)).run(async || {
+        let runtime = runtime::current().unwrap();
+        assert_eq!((runtime.contexts().len(), runtime.pool().parallelism()), (1, 3));
+        let found = convoke::net::resolve("database:1").await.unwrap();
+        assert_eq!(found, ["10.0.0.5:1".parse().unwrap()]);
+        println!("\nready");
+    });
+}
+
+/// Falls into the trap: after the stop it awaits once more, outside of any clean-up.
+async fn goes_on_after_a_stop() {
+    println!("\nready");
+    if catch_stopped(forever()).await.is_err() {
+        sleep(Duration::from_millis(1)).await;
+        unreachable!("the task is still asked to stop");
+    }
+}
+
 struct Program {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -168,6 +196,68 @@ fn a_signal_has_it_clean_up_and_the_status_tells_which() {
 }
 
 #[test]
+fn a_program_that_was_stopped_says_by_what_and_where_it_waited() {
+    let program = Program::start("has a service");
+    program.signal(libc::SIGINT);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(130), "{said}");
+    let line =
+        said.lines().find(|line| line.starts_with("convoke: the program was stopped by SIGINT")).unwrap();
+    assert!(line.contains("; it waited at convoke/tests/it/main_program.rs:"), "{line}");
+    let program = Program::start("cleans up");
+    program.signal(libc::SIGTERM);
+    let (_, said) = program.end();
+    assert!(said.contains("stopped by SIGTERM") && said.contains("with 1 other task"), "{said}");
+}
+
+#[test]
+fn several_signals_at_once_are_one_request() {
+    for _ in 0..5 {
+        let mut program = Program::start("cleans up");
+        for signal in [libc::SIGTERM, libc::SIGTERM, libc::SIGINT, libc::SIGTERM] {
+            program.signal(signal);
+        }
+        program.wait_for("cleaned up");
+        let (status, said) = program.end();
+        assert!(matches!(status, Some(143 | 130)), "{status:?}: {said}");
+        assert!(!said.contains("ended hard"), "{said}");
+    }
+}
+
+#[test]
+fn a_signal_during_the_clean_up_that_belongs_to_the_first_one_cuts_nothing_short() {
+    let mut program = Program::start("cleans up");
+    program.signal(libc::SIGTERM);
+    program.wait_for("cleaning up");
+    // The process may have ended already: it is a zombie then, and the signal does nothing.
+    program.signal(libc::SIGTERM);
+    program.wait_for("cleaned up");
+    assert_eq!(program.end().0, Some(143));
+}
+
+#[test]
+fn a_hard_end_has_a_status_of_its_own() {
+    assert!(ENDED_HARD < 124, "124 is that of `timeout`, and shells use those above");
+    assert!(![0, 1, 2, 101].contains(&ENDED_HARD));
+}
+
+#[test]
+fn the_program_has_every_option_of_the_builder() {
+    let (status, said) = Program::start("has all options").end();
+    assert_eq!(status, Some(0), "{said}");
+}
+
+#[test]
+fn an_await_after_a_caught_stop_that_is_stopped_again_is_said() {
+    let program = Program::start("goes on after a stop");
+    program.signal(libc::SIGTERM);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(143), "{said}");
+    let hint = said.lines().find(|line| line.contains("`catch_stopped`")).expect("there is a hint");
+    assert!(hint.contains("shield") && hint.contains("ensure"), "{hint}");
+}
+
+#[test]
 fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
     let mut program = Program::start("hangs");
     program.signal(libc::SIGTERM);
@@ -175,7 +265,7 @@ fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
     program.signal(libc::SIGINT);
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
-    assert!(said.contains("a second signal (2)") && said.contains("`the child`"), "{said}");
+    assert!(said.contains("SIGINT came after SIGTERM") && said.contains("`the child`"), "{said}");
     assert!(
         said.contains("task (convoke/tests/it/main_program.rs"),
         "the first task is where the program is: {said}"
@@ -190,7 +280,7 @@ fn a_stop_callback_that_blocks_keeps_no_second_signal_from_ending_it_hard() {
     program.signal(libc::SIGINT);
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
-    assert!(said.contains("a second signal (2)"), "{said}");
+    assert!(said.contains("SIGINT came after SIGTERM"), "{said}");
 }
 
 #[test]
@@ -199,7 +289,7 @@ fn a_clean_up_that_takes_too_long_ends_it_hard() {
     program.signal(libc::SIGTERM);
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
-    assert!(said.contains("not all had ended") && said.contains("`the child`"), "{said}");
+    assert!(said.contains("not everything had ended") && said.contains("`the child`"), "{said}");
 }
 
 #[test]
@@ -218,7 +308,7 @@ fn a_service_that_does_not_close_is_named_when_a_second_signal_ends_the_program_
     program.signal(libc::SIGTERM);
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
-    assert!(said.contains("a second signal (15)") && said.contains("SaysGoodbye`"), "{said}");
+    assert!(said.contains("SIGTERM came after SIGTERM") && said.contains("SaysGoodbye`"), "{said}");
 }
 
 #[test]

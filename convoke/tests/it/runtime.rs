@@ -10,10 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use convoke::driver::io_context;
+use convoke::env;
 use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
-use convoke::runtime::Runtime;
+use convoke::runtime::{self, Runtime};
 use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke::{Executor, launch};
@@ -129,6 +130,92 @@ fn run_one_runs_one_piece_and_says_when_there_is_none() {
     assert!(context.run_one());
     while context.run_one() {}
     assert_eq!(launched.wait(), Outcome::Value(()));
+}
+
+#[test]
+fn the_program_finds_its_runtime_wherever_the_runtime_runs_it() {
+    let runtime = Runtime::builder().contexts(2).pool_threads(1).blocking_threads(3).build().unwrap();
+    let outside = runtime::current().unwrap_err();
+    assert!(outside.to_string().contains("#[convoke::main]"), "{outside}");
+    let contexts = runtime.contexts().to_vec();
+    let found = runtime.run(async move {
+        let here = runtime::current()?;
+        assert_eq!(here.contexts(), contexts);
+        assert_eq!(env::current::runtime()?.pool(), here.pool());
+        let number = || runtime::current().map(|found| found.contexts().len());
+        let on_the_pool = run_on(&here.pool(), async move { number() }).await?;
+        let on_the_other = run_on(&here.contexts()[1], async move { number() }).await?;
+        let below_blocking = blocking(move |inside| inside.run(async move { number() })).await;
+        io::Result::Ok([on_the_pool, on_the_other, below_blocking.unwrap()?])
+    });
+    assert_eq!(found.unwrap().unwrap(), [2; 3]);
+}
+
+#[test]
+fn a_chain_that_a_handle_launches_finds_the_runtime_too() {
+    let runtime = Runtime::builder().contexts(1).pool_threads(1).build().unwrap();
+    let handle = runtime.handle().clone();
+    let launched = handle.launch(&handle.pool()).start(async {
+        // Its I/O goes through the first context.
+        UdpSocket::bind("127.0.0.1:0").await?;
+        Ok::<_, io::Error>(runtime::current()?.contexts().len())
+    });
+    assert_eq!(launched.wait().unwrap().unwrap(), 1);
+    let without = launch(&runtime.pool()).start(async { runtime::current().is_err() });
+    assert_eq!(without.wait(), Outcome::Value(true));
+}
+
+#[test]
+fn work_is_spread_over_the_contexts_in_turn_and_on_each() {
+    let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
+    let outcome = runtime.run(async {
+        let runtime = runtime::current()?;
+        let turns: Vec<_> = (0..4).map(|_| runtime.next_context()).collect();
+        assert_eq!(turns[..2], turns[2..]);
+        assert_ne!(turns[0], turns[1]);
+        let (says, heard) = mpsc::channel();
+        let on_each = move |index: usize| {
+            let says = says.clone();
+            async move {
+                says.send((index, thread::current().name().map(str::to_owned))).map_err(io::Error::other)
+            }
+        };
+        runtime.on_each_context(on_each).await?;
+        let mut heard: Vec<_> = heard.iter().collect();
+        heard.sort();
+        assert_eq!((heard.len(), heard[0].0), (2, 0));
+        assert_eq!(heard[1], (1, Some("convoke-io-1".to_owned())));
+        // The first failure stops the others.
+        let fails = |index| async move {
+            if index == 1 { Err(io::Error::other("on purpose")) } else { forever().await }
+        };
+        let error = runtime.on_each_context(fails).await.unwrap_err();
+        assert_eq!(error.to_string(), "on purpose");
+        io::Result::Ok(())
+    });
+    outcome.unwrap().unwrap();
+}
+
+#[test]
+fn a_stop_of_a_context_is_not_left_over_for_the_next_run() {
+    let context = io_context().unwrap();
+    let executor = context.executor();
+    let stops = executor.clone();
+    // `run_until` does not end by it, and neither does the `run` after that.
+    context.run_until(async move { stops.stop() }).unwrap();
+    let launched = launch(&executor).start(async { 7 });
+    assert_eq!(context.run(), 1);
+    assert_eq!(launched.wait(), Outcome::Value(7));
+    // Two stops in one run are one.
+    let stops = executor.clone();
+    let stopping = launch(&executor).start(async move {
+        stops.stop();
+        stops.stop();
+    });
+    let launched = launch(&executor).start(async { 8 });
+    assert_eq!(context.run(), 1, "the second chain is left");
+    context.run();
+    assert_eq!((stopping.wait(), launched.wait()), (Outcome::Value(()), Outcome::Value(8)));
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use convoke::driver::CALLS_IN_A_ROW;
 use convoke::driver::io_context;
 use convoke::io::{AnyStream, Progress, read_exact, write_all};
 use convoke::net::{AddressError, ListenOptions, SocketOption, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
+use convoke::task::budget;
 use convoke::time::stop_after;
 
 /// Runs a program on its own context.
@@ -209,7 +209,7 @@ fn who_never_has_to_wait_lets_others_hear_that_they_can_go_on() {
             while !heard.load(Ordering::Relaxed) {
                 talks.write(b".").await?;
                 calls += 1;
-                assert!(calls <= 2 * CALLS_IN_A_ROW, "nobody looks who else is ready");
+                assert!(calls <= 2 * budget::PER_POLL, "nobody looks who else is ready");
             }
             Ok(())
         })

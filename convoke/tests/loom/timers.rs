@@ -10,7 +10,7 @@ use crate::still_clock::StillClock;
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
-use convoke_core::raw::{Call, Timer};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer};
 use convoke_exec::raw::{Sleeper, TimerQueue};
 use convoke_exec::time::sleep;
 use convoke_exec::{RunLoop, RunLoopExecutor};
@@ -56,14 +56,15 @@ fn a_timer_that_was_taken_back_is_not_called_and_not_being_called() {
         let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now());
         let watched = Watched::new();
         // SAFETY: it stays allocated until it is disarmed below.
-        let _ = unsafe { queue.arm(watched.cast(), at) };
+        let _ = unsafe { queue.arm(IdleTimer::new(watched.cast()), at) };
         let caller = {
             let queue = queue.clone();
             thread::spawn(move || queue.call_due(at))
         };
         // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
         // freed.
-        let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
+        let (in_time, calls) =
+            unsafe { (queue.disarm(ArmedTimer::new(watched.cast())), Watched::end(watched)) };
         assert_eq!(calls, u32::from(!in_time));
         assert_eq!(caller.join().unwrap(), usize::from(!in_time));
         IN_TIME.here_if(in_time);
@@ -85,10 +86,11 @@ fn a_timer_that_is_armed_while_the_timers_end_is_stopped_once() {
             thread::spawn(move || queue.close())
         };
         // SAFETY: it stays allocated until it is disarmed below.
-        let _ = unsafe { queue.arm(watched.cast(), Instant::now()) };
+        let _ = unsafe { queue.arm(IdleTimer::new(watched.cast()), Instant::now()) };
         // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
         // freed.
-        let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
+        let (in_time, calls) =
+            unsafe { (queue.disarm(ArmedTimer::new(watched.cast())), Watched::end(watched)) };
         assert_eq!(calls, u32::from(!in_time));
         closer.join().unwrap();
         BEFORE.here_if(in_time);
@@ -109,16 +111,16 @@ fn a_timer_is_taken_back_and_another_armed_beside_one_that_is_being_called() {
         let [first, second, third] = [(); 3].map(|()| Watched::new());
         for timer in [first, second] {
             // SAFETY: it stays allocated until it was called or disarmed below.
-            let _ = unsafe { queue.arm(timer.cast(), at) };
+            let _ = unsafe { queue.arm(IdleTimer::new(timer.cast()), at) };
         }
         let caller = {
             let queue = queue.clone();
             thread::spawn(move || queue.call_due(at))
         };
         // SAFETY: `second` was armed above, and is disarmed once.
-        let in_time = unsafe { queue.disarm(second.cast()) };
+        let in_time = unsafe { queue.disarm(ArmedTimer::new(second.cast())) };
         // SAFETY: `third` is armed once, and stays allocated until it was called below.
-        let _ = unsafe { queue.arm(third.cast(), at) };
+        let _ = unsafe { queue.arm(IdleTimer::new(third.cast()), at) };
         let called = caller.join().unwrap();
         let later = queue.call_due(at);
         assert_eq!(called + later, 2 + usize::from(!in_time));
@@ -145,7 +147,7 @@ fn a_timer_is_taken_back_while_two_threads_call_timers() {
         let [first, second] = [(); 2].map(|()| Watched::new());
         for timer in [first, second] {
             // SAFETY: it stays allocated until it was called or disarmed below.
-            let _ = unsafe { queue.arm(timer.cast(), at) };
+            let _ = unsafe { queue.arm(IdleTimer::new(timer.cast()), at) };
         }
         let callers = [(); 2].map(|()| {
             let queue = queue.clone();
@@ -153,14 +155,15 @@ fn a_timer_is_taken_back_while_two_threads_call_timers() {
         });
         // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
         // freed.
-        let (in_time, calls) = unsafe { (queue.disarm(second.cast()), Watched::end(second)) };
+        let (in_time, calls) =
+            unsafe { (queue.disarm(ArmedTimer::new(second.cast())), Watched::end(second)) };
         assert_eq!(calls, u32::from(!in_time));
         let called = callers.map(|caller| caller.join().unwrap());
         let later = queue.call_due(at);
         assert_eq!(called[0] + called[1] + later, 1 + usize::from(!in_time));
         // SAFETY: it has been called, and stays allocated. If the list of calls led to a stack frame that is
         // gone, this would follow it.
-        assert!(!unsafe { queue.disarm(first.cast()) });
+        assert!(!unsafe { queue.disarm(ArmedTimer::new(first.cast())) });
         // SAFETY: `first` has been called, so the queue does not know it any more.
         assert_eq!(unsafe { Watched::end(first) }, 1);
         IN_TIME.here_if(in_time);
@@ -271,7 +274,7 @@ fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
             let finishes = Box::new(Finishes { timer, executor: executor.clone() });
             let timers = executor.timers().unwrap();
             // SAFETY: it stays allocated until it is called.
-            unsafe { timers.arm(NonNull::from(Box::leak(finishes)).cast(), Instant::now()) };
+            unsafe { timers.arm(IdleTimer::new(NonNull::from(Box::leak(finishes)).cast()), Instant::now()) };
         });
         thread::yield_now();
         if run_loop.run_ready() > 0 {
@@ -314,7 +317,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
         let other = thread::spawn(move || {
             let Address(timer) = { timer };
             // SAFETY: it stays allocated until the loop has ended, which calls it.
-            unsafe { executor.timers().unwrap().arm(timer, Instant::now() + SECOND) };
+            unsafe { executor.timers().unwrap().arm(IdleTimer::new(timer), Instant::now() + SECOND) };
         });
         assert!(run_loop.doze(), "there is nothing to run");
         let seen = run_loop.next_timer().is_some();

@@ -1,40 +1,31 @@
 //! The checks that cargo brings: formatting, lints, documentation.
 //!
 //! The feature `loom` swaps the atomics for loom's, so it is never on together with the rest: hence no
-//! `--all-features` over the workspace, and three runs of clippy instead of one.
+//! `--all-features` over the workspace, and two runs of clippy instead of one.
 
 use crate::command::{self, Show};
+use crate::nextest::MODEL_FEATURES;
 use crate::step::Verdict;
 use crate::workspace::{self, Workspace};
 use std::process::Command;
 
-const BENCH: &str = "convoke-bench";
 const FACADE: &str = "convoke";
 
 pub(super) fn fmt(workspace: &Workspace) -> Verdict {
     verdict(command::cargo(&workspace.root).args(["fmt", "--all", "--check"]), "run `cargo fmt --all`")
 }
 
-/// The default members with every feature they have, except loom.
+/// Every package, the bench and its peers among them, with every feature except loom.
 pub(super) fn clippy(workspace: &Workspace) -> Verdict {
-    let members = workspace.default_members();
     let mut command = command::cargo(&workspace.root);
-    command.arg("clippy").args(workspace::select(members.clone())).arg("--all-targets");
-    command.args(workspace::features(members, |name| name != "loom" && name != "default"));
+    command.args(["clippy", "--all-targets"]).args(workspace.everything());
     verdict(deny(&mut command), "clippy has something to say")
 }
 
 /// The model-checked build and its tests.
 pub(super) fn clippy_loom(workspace: &Workspace) -> Verdict {
     let mut command = command::cargo(&workspace.root);
-    command.args(["clippy", "-p", FACADE, "--test", "loom", "--features", "full,loom"]);
-    verdict(deny(&mut command), "clippy has something to say")
-}
-
-/// The bench pulls in every peer, so it is compiled by itself.
-pub(super) fn clippy_bench(workspace: &Workspace) -> Verdict {
-    let mut command = command::cargo(&workspace.root);
-    command.args(["clippy", "-p", BENCH, "--all-targets", "--all-features"]);
+    command.args(["clippy", "-p", FACADE, "--test", "loom", "--features", MODEL_FEATURES]);
     verdict(deny(&mut command), "clippy has something to say")
 }
 

@@ -12,15 +12,32 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 /// The bench is a program whose scenarios, servers and reports name each other; it is no part of the library.
 const LEFT_OUT: &str = "convoke-bench";
 
+/// A file of a crate.
+struct SourceFile {
+    /// The top-level module that it belongs to.
+    module: String,
+    /// The number of modules that the file is in: the number of times that one writes `super::` in it for the crate's root.
+    depth: usize,
+    source: String,
+}
+
+impl SourceFile {
+    /// Creates it from its path below `src`.
+    fn new(path: &str, source: String) -> Self {
+        let parts = path.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
+        let module = path.split('/').next().unwrap_or(path).trim_end_matches(".rs").to_owned();
+        Self { module, depth: parts.count(), source }
+    }
+}
+
 pub(super) fn check(workspace: &Workspace) -> Verdict {
-    let mut crates: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut crates: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
     for (path, source) in workspace.rust_files() {
         if let Some((name, rest)) = path.split_once("/src/")
             && name != LEFT_OUT
             && !rest.ends_with("/tests.rs")
         {
-            let module = rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs").to_owned();
-            crates.entry(name.to_owned()).or_default().push((module, source));
+            crates.entry(name.to_owned()).or_default().push(SourceFile::new(rest, source));
         }
     }
     let mut findings = Vec::new();
@@ -32,30 +49,67 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
     Verdict::from_findings(findings, counted(crates.len(), "crate"))
 }
 
-/// Collects the arrows of a crate from its files, each with the top-level module that it belongs to. `lib` and `main` are the doors,
-/// which name everything.
-fn arrows(files: &[(String, String)]) -> Arrows {
-    let modules: BTreeSet<&str> = files.iter().map(|(module, _)| module.as_str()).collect();
+/// Collects the arrows of a crate from its files. `lib` and `main` are the doors, which name everything.
+fn arrows(files: &[SourceFile]) -> Arrows {
+    let modules: BTreeSet<&str> = files.iter().map(|file| file.module.as_str()).collect();
     let mut arrows = Arrows::new();
-    for (module, source) in files.iter().filter(|(module, _)| module != "lib" && module != "main") {
-        let code = lexer::keep(source, &[Kind::Code]);
+    for file in files.iter().filter(|file| file.module != "lib" && file.module != "main") {
+        let code = lexer::keep(&file.source, &[Kind::Code]);
         let code = lexer::before_tests(&code);
-        let named = named_modules(code).filter(|other| other != module && modules.contains(other.as_str()));
-        arrows.entry(module.clone()).or_default().extend(named);
+        let named = named_modules(code, file.depth).into_iter();
+        let named = named.filter(|other| *other != file.module && modules.contains(other));
+        arrows.entry(file.module.clone()).or_default().extend(named.map(str::to_owned));
     }
     arrows
 }
 
-/// Returns the first word behind each `crate::`, and the first words of each list behind one.
-fn named_modules(code: &str) -> impl Iterator<Item = String> {
-    code.match_indices("crate::").flat_map(|(at, word)| {
-        let rest = &code[at + word.len()..];
-        let names = match rest.strip_prefix('{') {
-            Some(list) => lexer::first_words(list),
-            None => lexer::words(rest).next().map(|(_, name)| name).into_iter().collect(),
-        };
-        names.into_iter().map(str::to_owned)
-    })
+/// Returns the first word behind each path to the crate's root, and the first words of each list behind one. The root is `crate::`, or
+/// as many `super::` as there are modules around.
+fn named_modules(code: &str, depth: usize) -> Vec<&str> {
+    let mut named = Vec::new();
+    let mut braces: Vec<bool> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = code[at..].find(['{', '}', 'c', 's', 'm']) {
+        at += found;
+        let (rest, before) = (&code[at..], &code[..at]);
+        let begins =
+            !before.ends_with(|letter: char| letter == '_' || letter == ':' || letter.is_alphanumeric());
+        let around = depth + braces.iter().filter(|is_module| **is_module).count();
+        match rest.as_bytes()[0] {
+            b'{' => braces.push(opens_module(before)),
+            b'}' => _ = braces.pop(),
+            _ if begins => {
+                if let Some(path) = behind_root(rest, around) {
+                    match path.strip_prefix('{') {
+                        Some(list) => named.extend(lexer::first_words(list)),
+                        None => named.extend(lexer::words(path).next().map(|(_, name)| name)),
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    named
+}
+
+/// Returns the path behind `crate::`, or behind `around` times `super::`.
+fn behind_root(path: &str, around: usize) -> Option<&str> {
+    if let Some(rest) = path.strip_prefix("crate::") {
+        return Some(rest);
+    }
+    let (mut rest, mut count) = (path, 0);
+    while let Some(shorter) = rest.strip_prefix("super::") {
+        (rest, count) = (shorter, count + 1);
+    }
+    (count > 0 && count >= around).then_some(rest)
+}
+
+/// Returns true if the brace behind this code is that of a module.
+fn opens_module(before: &str) -> bool {
+    let line = before.rsplit([';', '{', '}']).next().unwrap_or_default();
+    let mut words = lexer::words(line).map(|(_, word)| word).collect::<Vec<_>>().into_iter().rev();
+    words.next().is_some() && words.next() == Some("mod")
 }
 
 /// Returns a circle of arrows, if there is one: its modules in order, the first again at the end.
@@ -89,31 +143,53 @@ fn visit(
 mod tests {
     use super::*;
 
-    fn crate_of(files: &[(&str, &str)]) -> Vec<(String, String)> {
-        files.iter().map(|(module, source)| ((*module).to_owned(), (*source).to_owned())).collect()
+    fn crate_of(files: &[(&str, &str)]) -> Vec<SourceFile> {
+        files.iter().map(|(path, source)| SourceFile::new(path, (*source).to_owned())).collect()
     }
 
     #[test]
     fn a_circle_is_named_in_its_order() {
         let files = crate_of(&[
-            ("a", "use crate::b::B;"),
-            ("b", "use crate::{c::C, std_only};"),
-            ("c", "fn f() { crate::a::g() }"),
-            ("lib", "pub use crate::a;"),
+            ("a.rs", "use crate::b::B;"),
+            ("b.rs", "use crate::{c::C, std_only};"),
+            ("c.rs", "fn f() { crate::a::g() }"),
+            ("lib.rs", "pub use crate::a;"),
         ]);
         assert_eq!(cycle(&arrows(&files)).unwrap(), ["a", "b", "c", "a"]);
     }
 
     #[test]
     fn arrows_that_only_go_down_are_fine() {
-        let files = crate_of(&[("a", "use crate::{b, c::C};"), ("b", "use crate::c;"), ("c", "")]);
+        let files = crate_of(&[("a.rs", "use crate::{b, c::C};"), ("b.rs", "use crate::c;"), ("c.rs", "")]);
         assert_eq!(cycle(&arrows(&files)), None);
     }
 
     #[test]
     fn unit_tests_may_look_up() {
+        let files = crate_of(&[
+            ("a.rs", "use crate::b;"),
+            ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n"),
+        ]);
+        assert_eq!(cycle(&arrows(&files)), None);
+    }
+
+    #[test]
+    fn a_circle_by_the_way_of_super_is_found() {
         let files =
-            crate_of(&[("a", "use crate::b;"), ("b", "#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n")]);
+            crate_of(&[("a.rs", "use super::b::B;"), ("b/mod.rs", ""), ("b/c.rs", "use super::super::a;")]);
+        assert_eq!(cycle(&arrows(&files)).unwrap(), ["a", "b", "a"]);
+    }
+
+    #[test]
+    fn super_that_does_not_reach_the_root_is_no_arrow() {
+        let files = crate_of(&[
+            ("a.rs", "use crate::b;"),
+            ("b/mod.rs", "mod a {}"),
+            (
+                "b/c.rs",
+                "use super::a::A;\nmod inner {\n    use super::super::a;\n}\nfn f() { super::a::g() }",
+            ),
+        ]);
         assert_eq!(cycle(&arrows(&files)), None);
     }
 }

@@ -78,7 +78,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "What diagnosis shows: compared and printed, never followed. Models have a twin without it.",
         uses: &[
             ("atomic", "convoke-core/src/this_thread.rs"),
-            ("Mutex atomic", "convoke-sync/src/ledger.rs"),
+            ("Mutex atomic", "convoke-sync/src/ledger/mod.rs"),
             ("Mutex atomic", "convoke-core/src/watching/threads.rs"),
             ("atomic", "convoke-core/src/watching/mod.rs"),
             ("mpsc", "convoke-inspect/src/diagnosis/watchdog.rs"),

@@ -11,6 +11,7 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::thread_local;
@@ -33,12 +34,12 @@ thread_local! {
 
 struct Cache {
     racks: [Rack; CLASSES],
-    state: Cell<State>,
+    stage: Cell<Stage>,
 }
 
-/// The state of a cache. Frames are cached only while it is open.
+/// The stage of a cache. Frames are cached only while it is open.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum Stage {
     New,
     Open,
     /// The thread ends: frames that are freed from now on go to the system.
@@ -51,20 +52,18 @@ struct Rack {
     top: Cell<*mut Slot>,
     floor: Cell<*mut Slot>,
     ceiling: Cell<*mut Slot>,
-    /// Full or empty.
-    reserve: Cell<Option<Magazine>>,
+    /// Full or empty. Not dropped with the thread: `Cache::close` empties it before.
+    reserve: Cell<Option<ManuallyDrop<Magazine>>>,
 }
+
+const _: () = assert!(!core::mem::needs_drop::<Cache>());
 
 /// Takes a frame of this class; `layout` belongs to it.
 #[inline]
 pub(super) fn take(class: Class, layout: Layout) -> Option<NonNull<u8>> {
-    CACHE.with(|cache| {
-        // SAFETY: the number of a class is less than `CLASSES`, the length of `racks`.
-        let rack = unsafe { cache.racks.get_unchecked(class.number()) };
-        match rack.pop() {
-            Some(frame) => Some(frame),
-            None => cache.take_slowly(class, layout),
-        }
+    CACHE.with(|cache| match cache.rack(class).pop() {
+        Some(frame) => Some(frame),
+        None => cache.take_slowly(class, layout),
     })
 }
 
@@ -75,10 +74,8 @@ pub(super) fn take(class: Class, layout: Layout) -> Option<NonNull<u8>> {
 #[inline]
 pub(super) unsafe fn put(class: Class, frame: NonNull<u8>, layout: Layout) {
     CACHE.with(|cache| {
-        // SAFETY: the number of a class is less than `CLASSES`, the length of `racks`.
-        let rack = unsafe { cache.racks.get_unchecked(class.number()) };
-        if !rack.push(frame) {
-            // SAFETY: the contract of this function.
+        if !cache.rack(class).push(frame) {
+            // SAFETY: the frame came from `take` with this class and layout, as `Recycling::deallocate` says.
             unsafe { cache.put_slowly(class, frame, layout) };
         }
     });
@@ -94,7 +91,13 @@ fn is_on() -> bool {
 
 impl Cache {
     const fn new() -> Self {
-        Self { racks: [const { Rack::new() }; CLASSES], state: Cell::new(State::New) }
+        Self { racks: [const { Rack::new() }; CLASSES], stage: Cell::new(Stage::New) }
+    }
+
+    #[inline]
+    fn rack(&self, class: Class) -> &Rack {
+        // SAFETY: the number of a class is less than `CLASSES`, the length of `racks`.
+        unsafe { self.racks.get_unchecked(class.number()) }
     }
 
     /// Takes a frame when the magazine in use is empty.
@@ -104,7 +107,7 @@ impl Cache {
         if !is_on() {
             return system::allocate(layout);
         }
-        let rack = &self.racks[class.number()];
+        let rack = self.rack(class);
         if self.is_open() && rack.refill(class) {
             return rack.pop();
         }
@@ -118,41 +121,34 @@ impl Cache {
     #[cold]
     #[inline(never)]
     unsafe fn put_slowly(&self, class: Class, frame: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of `put`. `take_slowly` has chosen the layout by the same condition.
-        unsafe {
-            if !is_on() {
-                return system::deallocate(frame, layout);
-            }
-            let rack = &self.racks[class.number()];
-            if !(self.is_open() && rack.load_empty(class) && rack.push(frame)) {
-                system::deallocate(frame, class.layout());
-            }
+        let rack = self.rack(class);
+        if is_on() && self.is_open() && rack.load_empty(class) && rack.push(frame) {
+            return;
         }
+        let layout = if is_on() { class.layout() } else { layout };
+        // SAFETY: `take_slowly` has chosen the layout by the same condition, and got the frame from the system.
+        unsafe { system::deallocate(frame, layout) };
     }
 
     /// Opens the cache if it is new, and makes sure that it is closed when the thread ends. Returns true if
     /// it is open.
     fn is_open(&self) -> bool {
-        if self.state.get() == State::New {
+        if self.stage.get() == Stage::New {
             let will_close = AT_EXIT.try_with(|_| ()).is_ok();
-            self.state.set(if will_close { State::Open } else { State::Closed });
+            self.stage.set(if will_close { Stage::Open } else { Stage::Closed });
         }
-        self.state.get() == State::Open
+        self.stage.get() == Stage::Open
     }
 
     /// Closes the cache: moves all its frames to the depot.
     fn close(&self) {
-        self.state.set(State::Closed);
+        self.stage.set(Stage::Closed);
         for class in Class::all() {
-            let rack = &self.racks[class.number()];
-            for magazine in [rack.unload(), rack.reserve.take()].into_iter().flatten() {
-                // SAFETY: rule 1: the magazines are of this class.
-                unsafe {
-                    let left =
-                        if magazine.len > 0 { depot::give_filled(class, magazine) } else { Some(magazine) };
-                    if let Some(empty) = left {
-                        depot::give_empty(class, empty);
-                    }
+            let rack = self.rack(class);
+            for magazine in [rack.unload(class), rack.take_reserve()].into_iter().flatten() {
+                let left = if magazine.is_empty() { Some(magazine) } else { depot::give_filled(magazine) };
+                if let Some(empty) = left {
+                    depot::give_empty(empty);
                 }
             }
         }
@@ -209,18 +205,17 @@ impl Rack {
     /// Loads a magazine with frames, from the reserve or the depot. Returns false if there is none. The
     /// magazine in use is empty, or there is none.
     fn refill(&self, class: Class) -> bool {
-        let filled = match self.reserve.take() {
-            Some(filled) if filled.len > 0 => filled,
-            // SAFETY: rule 1: the reserve is of this class. It is empty, or the arm above would have matched.
-            empty => match unsafe { depot::take_filled(class, empty) } {
+        let filled = match self.take_reserve() {
+            Some(filled) if !filled.is_empty() => filled,
+            empty => match depot::take_filled(class, empty) {
                 Ok(filled) => filled,
                 Err(empty) => {
-                    self.reserve.set(empty);
+                    self.set_reserve(empty);
                     return false;
                 }
             },
         };
-        self.reserve.set(self.unload());
+        self.set_reserve(self.unload(class));
         self.load(class, filled);
         true
     }
@@ -228,35 +223,46 @@ impl Rack {
     /// Loads an empty magazine. Returns false if there is no memory for one. The magazine in use is full, or
     /// there is none.
     fn load_empty(&self, class: Class) -> bool {
-        let empty = match self.reserve.take() {
-            Some(filled) if filled.len > 0 => {
-                // SAFETY: rule 1: the reserve is of this class.
-                unsafe { depot::give_filled(class, filled) }.or_else(|| Magazine::new(class))
-            }
+        let empty = match self.take_reserve() {
+            Some(filled) if !filled.is_empty() => depot::give_filled(filled).or_else(|| Magazine::new(class)),
             Some(empty) => Some(empty),
             None => depot::take_empty(class),
         };
         let Some(empty) = empty else { return false };
-        self.reserve.set(self.unload());
+        self.set_reserve(self.unload(class));
         self.load(class, empty);
         true
     }
 
+    fn take_reserve(&self) -> Option<Magazine> {
+        self.reserve.take().map(ManuallyDrop::into_inner)
+    }
+
+    fn set_reserve(&self, magazine: Option<Magazine>) {
+        self.reserve.set(magazine.map(ManuallyDrop::new));
+    }
+
     fn load(&self, class: Class, magazine: Magazine) {
-        let floor = magazine.slots.as_ptr();
+        let (slots, len) = magazine.into_parts();
+        let floor = slots.as_ptr();
         self.floor.set(floor);
-        // SAFETY: a magazine of this class has `class.magazine()` slots, and `len` is not larger.
+        // SAFETY: rule 1: the magazine is of this class, so it has `class.magazine()` slots, and `len` is not
+        // larger.
         unsafe {
-            self.top.set(floor.add(magazine.len));
+            self.top.set(floor.add(len));
             self.ceiling.set(floor.add(class.magazine()));
         }
     }
 
-    fn unload(&self) -> Option<Magazine> {
+    fn unload(&self, class: Class) -> Option<Magazine> {
         let slots = NonNull::new(self.floor.replace(ptr::null_mut()))?;
         self.ceiling.set(ptr::null_mut());
-        // SAFETY: rule 2: both are in the slots of one magazine, and `top` is not below `floor`.
-        let len = unsafe { self.top.replace(ptr::null_mut()).offset_from_unsigned(slots.as_ptr()) };
-        Some(Magazine { slots, len })
+        // SAFETY: rule 2: both pointers are in the slots of one magazine, `top` is not below `floor`, and the
+        // slots in between hold frames. Rule 1: it is of this class. It is put together once: `floor` is null
+        // by now.
+        unsafe {
+            let len = self.top.replace(ptr::null_mut()).offset_from_unsigned(slots.as_ptr());
+            Some(Magazine::from_parts(class, slots, len))
+        }
     }
 }

@@ -25,7 +25,7 @@ const MAGAZINE_MAX: usize = 64;
 
 /// A size class. Its number is less than [`CLASSES`]: only `of` and `all` create one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Class(usize);
+pub(super) struct Class(u16);
 
 impl Class {
     /// Returns the class of this layout, or `None` if the system serves it. That includes a size of zero.
@@ -36,27 +36,28 @@ impl Class {
         if layout.align() > MAX_ALIGN || last >= MAX_SIZE {
             None
         } else if last < FINE_MAX {
-            Some(Self(last / FINE_STEP))
+            Some(Self((last / FINE_STEP) as u16))
         } else {
             let power = last.ilog2() as usize;
             let step = (last >> (power - COARSE_STEPS.ilog2() as usize)) % COARSE_STEPS;
-            Some(Self(FINE_CLASSES + (power - FINE_MAX.ilog2() as usize) * COARSE_STEPS + step))
+            let coarse = (power - FINE_MAX.ilog2() as usize) * COARSE_STEPS + step;
+            Some(Self((FINE_CLASSES + coarse) as u16))
         }
     }
 
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        (0..CLASSES).map(Self)
+        (0..CLASSES as u16).map(Self)
     }
 
     #[inline]
     pub(super) const fn number(self) -> usize {
-        self.0
+        self.0 as usize
     }
 
     /// Returns the size of its frames.
     pub(super) const fn size(self) -> usize {
-        match self.0.checked_sub(FINE_CLASSES) {
-            None => (self.0 + 1) * FINE_STEP,
+        match self.number().checked_sub(FINE_CLASSES) {
+            None => (self.number() + 1) * FINE_STEP,
             Some(coarse) => {
                 let (doublings, step) = (coarse / COARSE_STEPS, coarse % COARSE_STEPS);
                 ((COARSE_STEPS + step + 1) * (FINE_MAX / COARSE_STEPS)) << doublings
@@ -98,11 +99,11 @@ mod tests {
         for size in 1..=MAX_SIZE {
             let class = of(size).unwrap();
             assert!(class.size() >= size, "{size} in a class of {}", class.size());
-            let smaller = class.number().checked_sub(1).map_or(0, |number| Class(number).size());
+            let smaller = class.number().checked_sub(1).map_or(0, |number| Class(number as u16).size());
             assert!(smaller < size, "{size} fits {smaller}");
         }
         assert_eq!(Class::all().last(), of(MAX_SIZE));
-        assert_eq!(Class(CLASSES - 1).size(), MAX_SIZE);
+        assert_eq!(Class(CLASSES as u16 - 1).size(), MAX_SIZE);
     }
 
     #[test]

@@ -3,8 +3,6 @@
 //! The locks and counts are `std`'s also in a model: the depot is a static, and under a lock there is nothing
 //! to model.
 
-#![allow(unsafe_code)]
-
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,13 +34,7 @@ struct Magazines {
 }
 
 /// Exchanges an empty magazine for one with frames. If there is none, returns the empty one.
-///
-/// # Safety
-/// `empty` is empty and of this class.
-pub(super) unsafe fn take_filled(
-    class: Class,
-    empty: Option<Magazine>,
-) -> Result<Magazine, Option<Magazine>> {
+pub(super) fn take_filled(class: Class, empty: Option<Magazine>) -> Result<Magazine, Option<Magazine>> {
     let depot = &DEPOTS[class.number()];
     // A stale zero costs an allocation from the system; the frames are found next time.
     if depot.filled.load(Ordering::Relaxed) == 0 {
@@ -50,25 +42,20 @@ pub(super) unsafe fn take_filled(
     }
     let mut magazines = depot.lock();
     let Some(filled) = magazines.filled.pop() else { return Err(empty) };
-    magazines.bytes -= filled.bytes(class);
+    magazines.bytes -= filled.bytes();
     depot.filled.store(magazines.filled.len(), Ordering::Relaxed);
-    let unplaced = empty.and_then(|empty| put(&mut magazines.empty, empty).err());
+    let unplaced = empty.map(|empty| put(&mut magazines.empty, empty));
+    // Before a magazine for which there is no memory is freed.
     drop(magazines);
-    if let Some(unplaced) = unplaced {
-        // SAFETY: it is `empty`, which is of this class by the contract.
-        unsafe { unplaced.destroy(class) };
-    }
+    drop(unplaced);
     Ok(filled)
 }
 
 /// Stores a magazine with frames, and returns an empty one in exchange, if there is one. Above the bound,
 /// returns the frames to the system and the magazine to the caller.
-///
-/// # Safety
-/// `filled` is of this class.
-pub(super) unsafe fn give_filled(class: Class, mut filled: Magazine) -> Option<Magazine> {
-    let bytes = filled.bytes(class);
-    let depot = &DEPOTS[class.number()];
+pub(super) fn give_filled(mut filled: Magazine) -> Option<Magazine> {
+    let bytes = filled.bytes();
+    let depot = &DEPOTS[filled.class().number()];
     let mut magazines = depot.lock();
     if magazines.bytes + bytes <= DEPOT_BYTES {
         match put(&mut magazines.filled, filled) {
@@ -81,8 +68,7 @@ pub(super) unsafe fn give_filled(class: Class, mut filled: Magazine) -> Option<M
         }
     }
     drop(magazines);
-    // SAFETY: it is of this class, by the contract.
-    unsafe { filled.empty(class) };
+    filled.clear();
     Some(filled)
 }
 
@@ -93,15 +79,9 @@ pub(super) fn take_empty(class: Class) -> Option<Magazine> {
 }
 
 /// Stores an empty magazine.
-///
-/// # Safety
-/// `empty` is empty and of this class.
-pub(super) unsafe fn give_empty(class: Class, empty: Magazine) {
-    let unplaced = put(&mut DEPOTS[class.number()].lock().empty, empty);
-    if let Err(unplaced) = unplaced {
-        // SAFETY: it is `empty`, which is of this class by the contract.
-        unsafe { unplaced.destroy(class) };
-    }
+pub(super) fn give_empty(empty: Magazine) {
+    let unplaced = put(&mut DEPOTS[empty.class().number()].lock().empty, empty);
+    drop(unplaced);
 }
 
 /// Adds a magazine to a list. Returns it if there is no memory for the list, which must not abort the

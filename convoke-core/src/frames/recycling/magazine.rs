@@ -4,19 +4,23 @@
 #![allow(unsafe_code)]
 
 use core::alloc::Layout;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use super::classes::Class;
 use crate::frames::system;
 
-/// A slot of a magazine. The first `len` of them hold frames.
+/// A slot of a magazine.
 pub(super) type Slot = NonNull<u8>;
 
-/// A stack of freed frames. It does not store its class, and has no destructor: its holder knows the class,
-/// and calls [`destroy`](Magazine::destroy).
+/// A stack of freed frames. Dropping it returns its frames and its own memory to the system.
+///
+/// 1. It owns memory for as many slots as the class says: `new` has allocated it.
+/// 2. The first `len` slots hold frames that it owns, and that were allocated with the layout of the class.
 pub(super) struct Magazine {
-    pub(super) slots: NonNull<Slot>,
-    pub(super) len: usize,
+    slots: NonNull<Slot>,
+    len: u16,
+    class: Class,
 }
 
 // SAFETY: it owns its slots and the frames in them, which are not used.
@@ -29,35 +33,51 @@ impl Magazine {
 
     /// Creates an empty magazine, or returns `None` if there is no memory.
     pub(super) fn new(class: Class) -> Option<Self> {
-        Some(Self { slots: system::allocate(Self::layout(class))?.cast(), len: 0 })
+        Some(Self { slots: system::allocate(Self::layout(class))?.cast(), len: 0, class })
     }
 
-    pub(super) fn bytes(&self, class: Class) -> usize {
-        self.len * class.size()
+    /// Takes a magazine apart: its slots, and how many of them hold frames.
+    pub(super) fn into_parts(self) -> (NonNull<Slot>, usize) {
+        let this = ManuallyDrop::new(self);
+        (this.slots, this.len.into())
+    }
+
+    /// Puts a magazine together again.
+    ///
+    /// # Safety
+    /// The slots came from `into_parts` of a magazine of this class, and this is called once for them. The
+    /// first `len` hold frames, as rule 2 says.
+    pub(super) unsafe fn from_parts(class: Class, slots: NonNull<Slot>, len: usize) -> Self {
+        Self { slots, len: len as u16, class }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        self.class
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the size of its frames, in all.
+    pub(super) fn bytes(&self) -> usize {
+        usize::from(self.len) * self.class.size()
     }
 
     /// Returns its frames to the system.
-    ///
-    /// # Safety
-    /// The magazine is of this class.
-    pub(super) unsafe fn empty(&mut self, class: Class) {
-        for index in 0..self.len {
-            // SAFETY: the first `len` slots hold frames of this class, which we own and which were allocated
-            // with its layout.
-            unsafe { system::deallocate(self.slots.add(index).read(), class.layout()) };
+    pub(super) fn clear(&mut self) {
+        for index in 0..usize::from(core::mem::take(&mut self.len)) {
+            // SAFETY: rule 2: this slot holds a frame that is ours, with this layout. `len` is zero by now, so
+            // that it is freed once.
+            unsafe { system::deallocate(self.slots.add(index).read(), self.class.layout()) };
         }
-        self.len = 0;
     }
+}
 
-    /// Returns its frames and its own memory to the system.
-    ///
-    /// # Safety
-    /// The magazine is of this class.
-    pub(super) unsafe fn destroy(mut self, class: Class) {
-        // SAFETY: it is of this class, by the contract, and `new` has allocated the slots with this layout.
-        unsafe {
-            self.empty(class);
-            system::deallocate(self.slots.cast(), Self::layout(class));
-        }
+impl Drop for Magazine {
+    fn drop(&mut self) {
+        self.clear();
+        // SAFETY: rule 1: `new` has allocated the slots with this layout, and the destructor runs once.
+        unsafe { system::deallocate(self.slots.cast(), Self::layout(self.class)) };
     }
 }

@@ -50,8 +50,8 @@ impl Recycling {
     /// `memory` came from `allocate` with this layout and is not used any more.
     #[inline]
     pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of this function. The layout decides, as it did in `allocate`, where the
-        // memory came from.
+        // SAFETY: the memory came from `allocate`, where the layout decided by the same condition what it came
+        // from; and it is not used any more.
         unsafe {
             match Class::of(layout) {
                 Some(class) => cache::put(class, memory, layout),
@@ -72,8 +72,8 @@ unsafe impl Allocator for Recycling {
 
     #[inline]
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of `Allocator::deallocate`. `allocate` above returns no more than was asked
-        // for, so this is the layout that was asked for.
+        // SAFETY: the memory came from `allocate` above. That returns no more than was asked for, so this is
+        // the layout that was asked for.
         unsafe { Self::deallocate(memory, layout) };
     }
 }

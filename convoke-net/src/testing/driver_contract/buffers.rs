@@ -1,6 +1,7 @@
 //! Buffers of length zero, of excessive length, and several at once.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Shutdown;
 
 use convoke_task::try_join;
 
@@ -150,6 +151,33 @@ pub(super) fn a_peek_consumes_nothing(harness: &Harness) {
         assert_eq!(far.peek(&mut buffer).await?, 4);
         assert_eq!(far.read(&mut buffer).await?, 4);
         assert_eq!(&buffer[..4], b"seen");
+        Ok(())
+    });
+}
+
+pub(super) fn spare_capacity_is_filled(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        let sent: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+        let sends = async {
+            near.write_all(&sent).await?;
+            near.shutdown(Shutdown::Write)
+        };
+        let receives = async {
+            let mut received = b"before".to_vec();
+            received.reserve_exact(10);
+            let capacity = received.capacity();
+            let first = far.read_buf(&mut received).await?;
+            assert!(
+                0 < first && first <= 10 && received.capacity() == capacity,
+                "it fits, and nothing moves"
+            );
+            while far.read_buf(&mut received).await? > 0 {}
+            assert_eq!(far.read_buf(&mut received).await?, 0, "the end stays");
+            Ok(received)
+        };
+        let ((), received) = try_join((sends, receives)).await?;
+        assert!(received.starts_with(b"before") && received[6..] == sent);
         Ok(())
     });
 }

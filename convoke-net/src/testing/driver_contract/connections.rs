@@ -6,7 +6,7 @@ use convoke_task::{local_scope, try_join};
 
 use super::Harness;
 use super::fixture::in_flight;
-use crate::net::{ListenOptions, TcpListener, TcpStream};
+use crate::net::{ConnectOptions, ListenOptions, SocketOption, TcpListener, TcpStream};
 
 const CONNECTIONS: usize = 16;
 
@@ -80,6 +80,18 @@ pub(super) fn both_ends_know_their_addresses(harness: &Harness) {
         let (near, (far, peer)) = try_join((TcpStream::connect(address), listener.accept())).await?;
         assert_eq!((near.peer_addr()?, far.local_addr()?), (address, address));
         assert_eq!((near.local_addr()?, far.peer_addr()?), (peer, peer));
+        Ok(())
+    });
+}
+
+pub(super) fn a_stream_is_bound_and_configured_before_it_connects(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let options = ConnectOptions::new().bind(harness.address()).option(SocketOption::NoDelay(true));
+        let connect = TcpStream::connect_with(listener.local_addr()?, options);
+        let (near, (_far, peer)) = try_join((connect, listener.accept())).await?;
+        assert_eq!((near.local_addr()?, near.local_addr()?.ip()), (peer, harness.address().ip()));
+        assert!(near.nodelay()?);
         Ok(())
     });
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io;
 use std::net::Shutdown;
 
-use convoke_task::local_scope;
+use convoke_task::{catch_stopped, local_scope, stopped, try_join, using};
 
 use super::Harness;
 use super::fixture::{fill, in_flight, rest};
@@ -142,5 +142,49 @@ pub(super) fn a_reset_wakes_writers(harness: &Harness) {
             io::Result::Ok(())
         })
         .await
+    });
+}
+
+/// A kernel that closes a connection with unread input resets it. The lingering close exists because of that.
+pub(super) fn a_drop_with_unread_input_resets(harness: &Harness) {
+    harness.run(async {
+        let (client, server) = harness.connection().await?;
+        client.write_all(b"a request that is not read").await?;
+        server.readable().await?;
+        drop(server);
+        let error = rest(&client).await.expect_err("the connection was reset");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        Ok(())
+    });
+}
+
+/// The client has sent requests that the server does not read, and has received nothing yet.
+pub(super) fn a_lingering_close_delivers_what_was_written(harness: &Harness) {
+    harness.run(async {
+        let (client, server) = harness.connection().await?;
+        fill(&client)?;
+        let written = fill(&server)?;
+        let closes = using(server, async |_| io::Result::Ok(()));
+        let reads = async move { rest(&client).await };
+        let ((), received) = try_join((closes, reads)).await?;
+        assert_eq!(received.len(), written, "what was written is delivered");
+        Ok(())
+    });
+}
+
+pub(super) fn a_lingering_close_of_a_stopped_body_delivers_what_was_written(harness: &Harness) {
+    harness.run(async {
+        let (client, server) = harness.connection().await?;
+        fill(&client)?;
+        let written = fill(&server)?;
+        let closes = async {
+            let body = using(server, async |_| -> io::Result<()> { stopped().await });
+            assert!(catch_stopped(body).await.is_err(), "the body has stopped");
+            Ok(())
+        };
+        let reads = async move { rest(&client).await };
+        let ((), received) = try_join((closes, reads)).await?;
+        assert_eq!(received.len(), written, "what was written is delivered");
+        Ok(())
     });
 }

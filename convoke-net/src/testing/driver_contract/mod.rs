@@ -154,6 +154,7 @@ pub fn connections(harness: &Harness) {
     connections::an_address_in_use_is_an_error(harness);
     connections::both_ends_know_their_addresses(harness);
     connections::connections_made_before_the_accept_are_accepted(harness);
+    connections::a_stream_is_bound_and_configured_before_it_connects(harness);
 }
 
 /// Tests that cancelling an operation before, during or after its transfer loses no byte.
@@ -213,10 +214,14 @@ pub fn ends(harness: &Harness) {
     ends::writing_to_a_closed_peer_fails_eventually(harness);
     ends::the_end_wakes_readers(harness);
     ends::a_reset_wakes_writers(harness);
+    ends::a_drop_with_unread_input_resets(harness);
+    ends::a_lingering_close_delivers_what_was_written(harness);
+    ends::a_lingering_close_of_a_stopped_body_delivers_what_was_written(harness);
 }
 
 /// Tests buffers of length zero, of excessive length, and several at once.
 pub fn buffers(harness: &Harness) {
+    buffers::spare_capacity_is_filled(harness);
     buffers::empty_buffers_are_done_at_once(harness);
     buffers::a_buffer_larger_than_the_bytes(harness);
     buffers::a_buffer_smaller_than_the_bytes(harness);

@@ -55,12 +55,14 @@ fn dropped_in_flight_the_skipped_clean_up_is_reported_once() {
 }
 
 #[test]
-fn nothing_is_reported_if_the_body_never_started() {
+fn a_resource_whose_body_never_started_is_reported_and_a_clean_up_without_one_is_not() {
     door_named!(NeverStarted);
     assert_eq!(problems("NeverStarted"), [""; 0]);
     let log = Log::default();
     drop(using(NeverStarted(Door::new("door", &log)), async |_| ()));
-    assert_eq!(problems("NeverStarted"), [""; 0]);
+    assert_eq!(problems("NeverStarted").len(), 1);
+    drop(ensure(async |_| (), async {}));
+    assert_eq!(problems("NeverStarted").len(), 1);
     assert_eq!(log.lines(), [""; 0]);
 }
 

@@ -91,7 +91,7 @@ fn a_long_sum_lets_others_run() {
         sum
     });
     assert_eq!(exploration.points(), 11, "{exploration}");
-    assert!(exploration.ended(Ended::Stopped) >= 9, "{exploration}");
+    assert!(cfg!(miri) || exploration.ended(Ended::Stopped) >= 9, "{exploration}");
 }
 
 /// `catch_stopped`.

@@ -31,6 +31,7 @@ where
 {
     let exploration = explore_stops_with(program);
     assert_eq!(exploration.undisturbed().ended(), door, "{exploration}");
-    assert_eq!(exploration.runs().len(), 2 * exploration.points());
+    // Miri explores a few points of a program, not all.
+    assert!(cfg!(miri) || exploration.runs().len() == 2 * exploration.points(), "{exploration}");
     exploration
 }

@@ -4,12 +4,11 @@
 #![allow(dead_code, unreachable_pub, reason = "several models share it")]
 #![allow(unsafe_code)]
 
-use std::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::Executor;
 use convoke_core::raw::sync::{Arc, thread};
-use convoke_core::raw::{Runnable, Timer, Timers};
+use convoke_core::raw::{ArmedTimer, IdleTimer, Runnable, Timers};
 use convoke_exec::raw::TimerQueue;
 
 #[derive(Clone)]
@@ -58,19 +57,17 @@ impl Executor for StillClock {
     }
 }
 
-// SAFETY: `TimerQueue` upholds the contract of `Timers`.
+// SAFETY: `TimerQueue` keeps the contract of `Timers`: see its rules.
 unsafe impl Timers for ClockState {
     fn now(&self) -> Instant {
         self.now
     }
 
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the contract of `arm`, which the caller upholds, is that of `TimerQueue::arm`.
-        let _ = unsafe { self.queue.arm(timer, at) };
+    fn arm(&self, timer: IdleTimer, at: Instant) {
+        let _ = self.queue.arm(timer, at);
     }
 
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the contract of `disarm`, which the caller upholds, is that of `TimerQueue::disarm`.
-        unsafe { self.queue.disarm(timer) }
+    fn disarm(&self, timer: ArmedTimer) -> bool {
+        self.queue.disarm(timer)
     }
 }

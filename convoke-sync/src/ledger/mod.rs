@@ -11,14 +11,17 @@
 //! 4. Tasks, locks and futures are identified by their addresses. Addresses are compared and never
 //!    dereferenced.
 
+mod holders;
+mod table;
+
 use core::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use convoke_core::raw::{Frame, WakerMark, watching};
 
-use super::holders::Holders;
-use super::table::Table;
+use holders::Holders;
+use table::Table;
 
 /// Number of active diagnoses that want every lock recorded.
 static EVERY_LOCK: AtomicUsize = AtomicUsize::new(0);

@@ -1,7 +1,7 @@
 //! The holders of the permits of one lock, in the order in which they were recorded.
 
-use super::ledger::{Holder, Owner};
 use super::table::Table;
+use super::{Holder, Owner};
 
 /// The holders of one lock.
 #[derive(Debug)]

@@ -1,0 +1,127 @@
+//! The budget of a poll: how many awaits of one poll of a task may be ready at once before the task yields.
+//!
+//! An await that is ready at once returns to the task without letting anything else run. A loop of such
+//! awaits would keep its thread for ever. So each task has a budget of [`PER_POLL`] for one poll, and every
+//! future of Convoke takes one from it when it completes. At zero it yields: it wakes its task and returns
+//! `Pending`, and the run loop checks its inbox, timers, driver and signals before its next run.
+//!
+//! # Protocol
+//! 1. The executor's poll of a task sets the budget ([`of_poll`]) and restores that of the task around it, if
+//!    there is one. Nothing else sets it: a wait of another task does not renew it, nor does a nested poll.
+//! 2. A leaf future calls [`may_proceed`] before it takes anything (a message, a permit), at each poll, after
+//!    it has checked for a stop. If that returns false it returns `Pending` and changes nothing.
+//! 3. A combinator calls [`may_proceed`] only at its first poll, before anything in it has begun: later it may
+//!    hold work that has to be told of a stop, or kept.
+//! 4. Both call [`spend`] when they return `Ready`. A poll that returns `Pending` costs nothing, so a task
+//!    with more branches than budget polls all of them.
+//! 5. Outside of tasks there is no budget: nothing there could yield to anything.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::task::Context;
+
+use super::Frame;
+use crate::this_thread::ThisThread;
+
+/// The number of awaits that may complete in one poll of a task.
+pub const PER_POLL: u32 = 128;
+
+/// The budget of code that is not limited. Large, and not infinite: so one kind of counter is enough.
+pub(crate) const UNLIMITED: u32 = u32::MAX;
+
+/// Returns true if the calling future may complete in this poll. Otherwise the budget is spent: the waker was
+/// woken, and the future returns `Pending` now.
+#[inline]
+#[must_use = "if this returns false, return `Pending`"]
+pub fn may_proceed(cx: &Context<'_>) -> bool {
+    has_left() || yields(cx)
+}
+
+/// Returns true if the running poll has budget left.
+#[inline]
+pub fn has_left() -> bool {
+    ThisThread::with(|thread| thread.budget.get() > 0)
+}
+
+/// Takes one from the budget. Call it when a future completes.
+#[inline]
+pub fn spend() {
+    ThisThread::with(|thread| thread.budget.set(thread.budget.get().saturating_sub(1)));
+}
+
+/// Wakes the task, so that it runs again behind others. Returns true if it need not yield, outside of tasks.
+#[cold]
+#[inline(never)]
+fn yields(cx: &Context<'_>) -> bool {
+    let on_yield = ThisThread::with(|thread| {
+        if thread.current_frame.get().is_null() {
+            thread.budget.set(UNLIMITED);
+            return Err(());
+        }
+        Ok(thread.on_yield.get())
+    });
+    let Ok(on_yield) = on_yield else { return true };
+    // The caller is polled again soon. Until then it must not be taken for a future that gives way to a stop.
+    Frame::hold_current();
+    cx.waker().wake_by_ref();
+    if let Some(on_yield) = on_yield {
+        on_yield();
+    }
+    false
+}
+
+/// Restores the budget of the task around, also if the poll panics.
+#[derive(Debug)]
+#[must_use = "the budget lasts until this is dropped"]
+pub struct PollBudget {
+    outer: u32,
+    _not_send: PhantomData<*const ()>,
+}
+
+/// Starts the budget of one poll of a task.
+#[inline]
+pub fn of_poll() -> PollBudget {
+    replace(PER_POLL)
+}
+
+/// Lifts the limit until the returned guard is dropped.
+#[inline]
+pub fn unlimited() -> PollBudget {
+    replace(UNLIMITED)
+}
+
+#[inline]
+fn replace(budget: u32) -> PollBudget {
+    PollBudget { outer: ThisThread::with(|thread| thread.budget.replace(budget)), _not_send: PhantomData }
+}
+
+impl Drop for PollBudget {
+    #[inline]
+    fn drop(&mut self) {
+        ThisThread::with(|thread| thread.budget.set(self.outer));
+    }
+}
+
+/// Restores the function that was called for a yield before.
+#[derive(Debug)]
+#[must_use = "the function is called until this is dropped"]
+pub struct OnYield {
+    outer: Option<fn()>,
+    _not_send: PhantomData<*const ()>,
+}
+
+/// Makes this thread call `on_yield` each time a task yields because its budget is spent. A run loop checks
+/// its timers and its driver then before it runs the next piece of work.
+pub fn on_yield(on_yield: fn()) -> OnYield {
+    let outer = ThisThread::with(|thread| thread.on_yield.replace(Some(on_yield)));
+    OnYield { outer, _not_send: PhantomData }
+}
+
+impl Drop for OnYield {
+    fn drop(&mut self) {
+        ThisThread::with(|thread| thread.on_yield.set(self.outer));
+    }
+}
+
+/// The type of the cell that holds the function for a yield.
+pub(crate) type OnYieldCell = Cell<Option<fn()>>;

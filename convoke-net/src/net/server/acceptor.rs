@@ -1,0 +1,158 @@
+//! An acceptor: accepts connections and starts a child for each, until it is asked to stop.
+
+use core::future::Future;
+use core::time::Duration;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use convoke_exec::time::sleep;
+use convoke_io::IoExecutor;
+use convoke_io::context::{Contexts, current_driver, driver_of_executor};
+use convoke_task::{checkpoint, scope};
+
+use super::Shared;
+use super::connection::{converse, converse_there};
+use super::report::{ConnectionOutput, ServerReport};
+use crate::net::kind::Kind;
+use crate::net::listener::Listener;
+use crate::net::socket_stream::SocketStream;
+
+/// The time for which an acceptor pauses if the system has no descriptors or memory for a connection.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts connections of one listener. They run on the contexts of `hand_over` in turn, or else on the executor
+/// of the current task.
+pub(super) async fn accept_all<K, H, F>(
+    listener: Listener<K>,
+    server: Arc<Shared<H>>,
+    hand_over: Option<HandOver>,
+) -> io::Result<()>
+where
+    K: Kind,
+    H: Fn(SocketStream<K>, K::Address) -> F + Send + Sync + 'static,
+    F: Future<Output: ConnectionOutput> + Send + 'static,
+{
+    scope(async move |s| {
+        // Owned by the body: a stop closes it at once, while connections still end.
+        let listener = listener;
+        let mut out_of_resources = false;
+        loop {
+            let (stream, from) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    pause_after(error, &server, &mut out_of_resources).await?;
+                    continue;
+                }
+            };
+            out_of_resources = false;
+            // After the connection was accepted: an acceptor that waits for one must not keep a place from others.
+            let permit = server.bound.take(1).await;
+            let child = s.named(server.connection_name.clone());
+            let there = hand_over.as_ref().and_then(HandOver::next);
+            // Without a descriptor for the duplicate it is served here.
+            match there.and_then(|context| Some((context, stream.source.duplicate().ok()?))) {
+                None => child.spawn(converse(server.clone(), stream, from, permit)),
+                Some((context, socket)) => {
+                    drop(stream);
+                    child.on(context).spawn(converse_there(server.clone(), socket, from, permit));
+                }
+            }
+        }
+    })
+    .await
+}
+
+/// The contexts that one acceptor hands its connections to.
+pub(super) struct HandOver {
+    contexts: Contexts,
+    /// The context of the acceptor: its connections are not handed over.
+    own: Option<IoExecutor>,
+}
+
+impl HandOver {
+    pub(super) fn new(contexts: Contexts) -> io::Result<Self> {
+        let driver = current_driver()?;
+        let is_own = |context: &&IoExecutor| {
+            driver_of_executor(*context).is_some_and(|other| Arc::ptr_eq(&other, &driver))
+        };
+        let own = contexts.all().iter().find(is_own).cloned();
+        Ok(Self { contexts, own })
+    }
+
+    /// Returns the context for the next connection, or `None` if that is the acceptor's own.
+    fn next(&self) -> Option<&IoExecutor> {
+        Some(self.contexts.next()).filter(|context| self.own.as_ref() != Some(*context))
+    }
+}
+
+/// Waits until the next attempt to accept, or returns an error that the listener cannot recover from.
+async fn pause_after<H>(error: io::Error, server: &Shared<H>, out_of_resources: &mut bool) -> io::Result<()> {
+    match Cause::of(&error) {
+        Cause::Connection => checkpoint().await,
+        Cause::Resources => {
+            if !core::mem::replace(out_of_resources, true) {
+                server.report(ServerReport::NoResources { error, pause: ACCEPT_PAUSE });
+            }
+            sleep(ACCEPT_PAUSE).await;
+        }
+        Cause::Listener => return Err(error),
+    }
+    Ok(())
+}
+
+/// The cause of an error of `accept`.
+#[derive(Debug, PartialEq, Eq)]
+enum Cause {
+    /// The connection: it was broken, or refused by a firewall, before it was accepted. Others may be fine.
+    Connection,
+    /// A lack of descriptors or memory. It passes when connections end.
+    Resources,
+    /// The listener itself.
+    Listener,
+}
+
+impl Cause {
+    fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::ConnectionAborted
+            | ErrorKind::ConnectionReset
+            | ErrorKind::Interrupted
+            | ErrorKind::TimedOut
+            | ErrorKind::PermissionDenied
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown => Self::Connection,
+            ErrorKind::OutOfMemory | ErrorKind::QuotaExceeded => Self::Resources,
+            // Errors without a kind: too many descriptors (EMFILE, ENFILE), no buffers (ENOBUFS), and rare ones of the
+            // network below. A server that retries after a pause survives all of them. Errors with these kinds
+            // mean that the socket does not listen, or that its driver has ended.
+            ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::NotConnected => Self::Listener,
+            _ if error.raw_os_error().is_some() => Self::Resources,
+            _ => Self::Listener,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn lack_of_descriptors_and_broken_connections_do_not_end_a_server() {
+        // EMFILE, ENFILE and ENOMEM have these numbers on every Unix.
+        for number in [24, 23, 12] {
+            assert_eq!(Cause::of(&io::Error::from_raw_os_error(number)), Cause::Resources, "{number}");
+        }
+        let no_buffers = if cfg!(any(target_os = "linux", target_os = "android")) { 105 } else { 55 };
+        assert_eq!(Cause::of(&io::Error::from_raw_os_error(no_buffers)), Cause::Resources);
+        assert_eq!(Cause::of(&ErrorKind::ConnectionAborted.into()), Cause::Connection);
+        assert_eq!(Cause::of(&ErrorKind::ConnectionReset.into()), Cause::Connection);
+    }
+
+    #[test]
+    fn a_listener_that_is_broken_ends_a_server() {
+        assert_eq!(Cause::of(&ErrorKind::InvalidInput.into()), Cause::Listener);
+        assert_eq!(Cause::of(&io::Error::other("the driver has ended")), Cause::Listener);
+    }
+}

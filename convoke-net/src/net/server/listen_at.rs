@@ -1,0 +1,73 @@
+//! Where a server listens: at an address that it binds, or with a listener that exists.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::io;
+
+use convoke_io::context::current_driver;
+use convoke_io::driver::ListenOptions;
+
+use crate::net::kind::{Internet, Kind};
+use crate::net::listener::Listener;
+use crate::net::tcp::bind_first;
+use crate::net::to_address::{AddressQuery, ToAddress};
+
+/// A value that a server can listen at: an address, or a [`Listener`] of any kind.
+#[diagnostic::on_unimplemented(
+    message = "a server cannot listen at `{Self}`",
+    note = "give it an address such as \"127.0.0.1:80\", a `TcpListener` or a `UnixListener`"
+)]
+pub trait ListenAt {
+    /// The kind of its connections.
+    type Kind: Kind;
+
+    #[doc(hidden)]
+    fn into_place(self) -> ListenPlace<Self::Kind>;
+}
+
+impl<A: ToAddress> ListenAt for A {
+    type Kind = Internet;
+
+    fn into_place(self) -> ListenPlace<Internet> {
+        ListenPlace::Query(self.to_address())
+    }
+}
+
+impl<K: Kind> ListenAt for Listener<K> {
+    type Kind = K;
+
+    fn into_place(self) -> ListenPlace<K> {
+        ListenPlace::Listener(self)
+    }
+}
+
+/// Where a server listens, without the type of the value that said so.
+#[doc(hidden)]
+pub enum ListenPlace<K> {
+    /// At an Internet address that is to be bound.
+    Query(AddressQuery),
+    /// With this listener.
+    Listener(Listener<K>),
+}
+
+impl<K> fmt::Debug for ListenPlace<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Query(query) => query.fmt(f),
+            Self::Listener(listener) => listener.fmt(f),
+        }
+    }
+}
+
+/// Binds a listener of the current task's context to the first of these addresses that can be used.
+pub(super) fn bind<K: Kind>(addresses: Vec<SocketAddr>, options: &ListenOptions) -> io::Result<Listener<K>> {
+    let driver = current_driver()?;
+    bind_first(addresses, |address| driver.listen(address, options)).map(Listener::new)
+}
+
+/// Fails if another process listens at all of these addresses. Listeners with SO_REUSEPORT do not find that out
+/// by themselves: they would share the address with an old instance of the server, and get half of its clients.
+pub(super) fn check_unused(addresses: &[SocketAddr], options: &ListenOptions) -> io::Result<()> {
+    let driver = current_driver()?;
+    bind_first(addresses.to_vec(), |address| driver.listen(address, options)).map(drop)
+}

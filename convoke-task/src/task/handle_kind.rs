@@ -1,0 +1,59 @@
+//! The kinds of handles: one that may go to any thread, and a cheaper one that stays on the thread of its
+//! child.
+
+use core::marker::PhantomData;
+use core::panic::Location;
+
+/// Kind of a [`Handle`](crate::scope::Handle): it may go to any thread, or it stays on the thread of its
+/// child, which is cheaper.
+pub trait Kind: sealed::Sealed {
+    /// True if the handle stays on the owner thread of its child.
+    #[doc(hidden)]
+    const LOCAL: bool;
+
+    /// The spawn site that the child stores for its handle.
+    #[doc(hidden)]
+    type Location: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
+}
+
+/// No stored spawn site: a local handle reads the header, on the one thread that could end the child meanwhile.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct NoLocation;
+
+impl From<&'static Location<'static>> for NoLocation {
+    #[inline]
+    fn from(_: &'static Location<'static>) -> Self {
+        Self
+    }
+}
+
+impl From<NoLocation> for Option<&'static Location<'static>> {
+    fn from(_: NoLocation) -> Self {
+        None
+    }
+}
+
+/// Kind of a handle that may go to any thread.
+#[derive(Debug)]
+pub struct Anywhere(());
+
+/// Kind of a handle that stays on the owner thread of its child.
+#[derive(Debug)]
+pub struct OnOwnerThread(PhantomData<*mut ()>);
+
+impl Kind for Anywhere {
+    const LOCAL: bool = false;
+    type Location = &'static Location<'static>;
+}
+
+impl Kind for OnOwnerThread {
+    const LOCAL: bool = true;
+    type Location = NoLocation;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Anywhere {}
+    impl Sealed for super::OnOwnerThread {}
+}

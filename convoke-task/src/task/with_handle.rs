@@ -1,0 +1,341 @@
+//! A task with a handle: the two ends between which its outcome and a waker change hands. The child's end is
+//! the first part of its ending ([`WithHandle`]); the other one is [`Join`]. They meet in a [`Rendezvous`],
+//! the same machine by which a future meets an adopted operation. The rules:
+//!
+//! 1. While a `Join` exists, it has a reference to the task (`Anywhere`), or is the handle that the task was
+//!    made with (`OnOwnerThread`): the task's memory is alive.
+//! 2. `rendezvous` says which end may touch the waker and the outcome. Before the first `wait` the waker is
+//!    the handle's.
+//! 3. A `Join` that stays on the owner thread touches the task only there, or while `keep_others_out` excludes
+//!    that thread.
+//! 4. `location` does not change. The spawn site in the header may be read until the task has delivered.
+
+#![allow(unsafe_code)]
+
+use core::future::Future;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::wake_if_any;
+use convoke_core::raw::{Abandon, Complete, OwnerThread, Peek, Rendezvous, Runnable, Wait, WakerMark};
+use convoke_core::{Outcome, Panic};
+
+use super::cell::{Cell, Ending, OutcomeSlot};
+use super::children::Added;
+use super::handle_kind::Kind;
+use super::header::{NotLeft, TaskHeader};
+use super::inside::Inside;
+use super::parent_link::ParentLink;
+use super::reference::{Alive, Leaving, Left, TaskRef};
+
+/// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
+/// the child's future: right behind the header.
+#[repr(C)]
+struct Shared<K: Kind> {
+    rendezvous: Rendezvous,
+    /// The waker of the task that awaits the handle: rule 2.
+    waker: UnsafeCell<Option<Waker>>,
+    /// The spawn site, for a handle that cannot tell if the child has ended: the header has it only until then.
+    location: K::Location,
+}
+
+impl<K: Kind> Shared<K> {
+    /// The distance from the start of the child, in bytes.
+    const OFFSET: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
+}
+
+/// The ending of a child with a handle of kind `K`. `E` tells the parent.
+#[repr(C)]
+pub(crate) struct WithHandle<E, K: Kind> {
+    /// First: the handle finds it at a fixed distance from the header.
+    shared: Shared<K>,
+    inner: E,
+}
+
+/// The ending of a child, behind its handle.
+///
+/// # Safety
+/// Contract 1 of [`Ending`].
+pub(crate) unsafe trait BehindHandle {
+    /// As [`Ending::own_link`].
+    #[inline]
+    fn own_link(&self) -> Option<&ParentLink> {
+        None
+    }
+
+    /// As [`Ending::ended`].
+    fn ended<T>(&self, task: &Inside, outcome: &mut Outcome<T>);
+
+    /// Tells the parent, after the handle was told. `unheard` is a panic that no handle will hear of.
+    fn deliver(&self, task: Leaving<'_>, unheard: Option<Panic>) -> Left;
+}
+
+impl<E, K: Kind> WithHandle<E, K> {
+    /// Creates the ending of a child that `location` spawned.
+    #[inline]
+    pub(crate) fn new(location: &'static Location<'static>, inner: E) -> Self {
+        let location = K::Location::from(location);
+        let shared = Shared { rendezvous: Rendezvous::new(), waker: UnsafeCell::new(None), location };
+        Self { shared, inner }
+    }
+
+    /// Returns the part that tells the parent.
+    #[inline]
+    pub(crate) fn inner(&self) -> &E {
+        &self.inner
+    }
+
+    /// Hands the outcome over to the handle. Returns a panic that no handle will hear of.
+    #[inline(always)]
+    fn hand_over<T>(&self, outcome: OutcomeSlot<'_, T>) -> Option<Panic> {
+        let Shared { rendezvous, waker, .. } = &self.shared;
+        match if K::LOCAL { rendezvous.complete_here() } else { rendezvous.complete() } {
+            Complete::Leave => None,
+            Complete::Wake => {
+                // SAFETY: rule 2: the waker belongs to this end between `Wake` and `left`.
+                let waker = unsafe { (*waker.get()).take() };
+                rendezvous.left();
+                // A panic of the waker is contained: the parent must hear of the end in any case.
+                wake_if_any(waker);
+                None
+            }
+            // The handle is gone.
+            Complete::Free => {
+                let taken = Panic::catch(|| match outcome.take() {
+                    Outcome::Panicked(panic) => Some(panic),
+                    _ => None,
+                });
+                taken.unwrap_or_else(Some)
+            }
+        }
+    }
+}
+
+// SAFETY: contract 1 is that of `BehindHandle`.
+unsafe impl<T, E: BehindHandle, K: Kind> Ending<T> for WithHandle<E, K> {
+    const REFERENCES: u32 = if K::LOCAL { 0 } else { 1 };
+    const HANDLE: bool = K::LOCAL;
+    type After = ();
+
+    #[inline]
+    fn own_link(&self) -> Option<&ParentLink> {
+        self.inner.own_link()
+    }
+
+    #[inline]
+    fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
+        self.inner.ended(task, outcome);
+    }
+
+    #[inline(always)]
+    fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, ()) {
+        (self.inner.deliver(task, self.hand_over(outcome)), ())
+    }
+}
+
+impl<F: Future, E: BehindHandle, K: Kind> Added<F, WithHandle<E, K>> {
+    /// Posts the task to its executor, and returns the handle's end.
+    ///
+    /// # Panics
+    /// If the handle is to stay on the owner thread, and the future may leave it.
+    #[inline]
+    pub(crate) fn post_with_handle(self) -> Join<F::Output, K> {
+        const {
+            assert!(
+                Cell::<F, WithHandle<E, K>>::ENDING_AT == Shared::<K>::OFFSET,
+                "the handle finds the shared part at this offset"
+            )
+        };
+        let (cell, is_local) = (self.task().cell(), self.task().is_local());
+        assert!(
+            !K::LOCAL || is_local,
+            "a handle stays on the thread of its child only if the child stays, too"
+        );
+        // Rule 1: the task was made with one reference for the handle, or with the mark of a local one, and
+        // posting consumes `self`.
+        let outcome = Cell::outcome_at(cell);
+        let join = Join { child: cell.cast(), outcome, stored: None, _outcome: PhantomData };
+        self.post();
+        join
+    }
+}
+
+/// The handle's end of a task with a handle. If dropped, the task is asked to stop, and its outcome dropped.
+pub(crate) struct Join<T, K: Kind> {
+    /// The task, with a pointer that may be used for all of it.
+    child: NonNull<TaskHeader>,
+    outcome: *mut Outcome<T>,
+    /// Identity of the waker that is stored in the child. Only compared, to see if another waker comes.
+    stored: Option<WakerMark>,
+    _outcome: PhantomData<(Outcome<T>, K)>,
+}
+
+// SAFETY: rules 1 and 2; the outcome goes from the child's thread to this one, and `T` is `Send`.
+unsafe impl<T: Send> Send for Join<T, super::handle_kind::Anywhere> {}
+// SAFETY: `&Join` only allows to ask for a stop and for the spawn site, which touches no `T`, and may be done
+// on any thread.
+unsafe impl<T: Send> Sync for Join<T, super::handle_kind::Anywhere> {}
+
+impl<T, K: Kind> Join<T, K> {
+    #[inline]
+    fn alive(&self) -> Alive<'_> {
+        // SAFETY: fact 1 of `Alive`, by our rule 1.
+        unsafe { Alive::new(self.child) }
+    }
+
+    #[inline]
+    fn shared(&self) -> &Shared<K> {
+        // SAFETY: `post_with_handle` asserts that the shared part is at this offset. Rule 1: the child is
+        // alive.
+        unsafe { self.child.cast::<u8>().add(Shared::<K>::OFFSET).cast().as_ref() }
+    }
+
+    /// Returns true if this thread may touch the child without excluding others: the handle is not local, or
+    /// this is the owner thread.
+    #[inline]
+    fn is_on_owner_thread(&self) -> bool {
+        !K::LOCAL || self.alive().header().is_at_home()
+    }
+
+    /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
+    /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
+    /// could touch the child.
+    fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
+        (!self.is_on_owner_thread()).then(|| OwnerThread::keep_out(self.alive().header().home_number()))
+    }
+
+    /// Asks the child to stop. It can still be waited for.
+    pub(crate) fn ask_stop(&self) {
+        let _others_out = self.keep_others_out();
+        self.ask_stop_now();
+    }
+
+    /// Asks the child to stop: rule 3 allows this thread to touch it.
+    fn ask_stop_now(&self) {
+        if K::LOCAL {
+            self.alive().ask_stop_as_owner();
+        } else {
+            self.alive().ask_stop();
+        }
+    }
+
+    /// Returns the spawn site, or `None` if it is not known any more.
+    pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
+        self.location_if(self.is_on_owner_thread())
+    }
+
+    /// Returns the stored spawn site. If there is none, the one in the header: if this thread may touch the
+    /// child by rule 3, and the child has not delivered.
+    fn location_if(&self, touch: bool) -> Option<&'static Location<'static>> {
+        let Shared { location, rendezvous, .. } = self.shared();
+        let stored = (*location).into();
+        if stored.is_some() || !touch || rendezvous.is_done() {
+            return stored;
+        }
+        // SAFETY: rule 4: the rendezvous is not done, and the handle is local: the one thread that could let
+        // the child deliver is this one, or kept out.
+        Some(unsafe { NotLeft::new(self.alive().header()) }.kind().location)
+    }
+
+    /// Takes the outcome out of `join`, and releases the child, if the outcome is there and this is the owner
+    /// thread of a local handle.
+    #[inline]
+    pub(crate) fn take_if_done(join: &mut Option<Self>) -> Option<Outcome<T>> {
+        let ready =
+            join.as_ref().is_some_and(|join| join.is_on_owner_thread() && join.shared().rendezvous.is_done());
+        if ready { join.take().map(Self::take) } else { None }
+    }
+
+    /// Takes the outcome out of `join`, and releases the child, if the outcome is there. Otherwise stores the
+    /// waker, and returns the spawn site of the child that is waited for.
+    pub(crate) fn take_or_wait(
+        join: &mut Option<Self>,
+        waker: &Waker,
+    ) -> Result<Outcome<T>, Option<&'static Location<'static>>> {
+        let Some(here) = join else { return Err(None) };
+        let _others_out = here.keep_others_out();
+        if here.peek_or_wait(waker) == Peek::NotYet {
+            return Err(here.location_if(true));
+        }
+        join.take().map(Self::take).ok_or(None)
+    }
+
+    /// Returns `Done` if the outcome is there. Otherwise stores the waker in the child.
+    fn peek_or_wait(&mut self, waker: &Waker) -> Peek {
+        let Shared { rendezvous, waker: slot, .. } = self.shared();
+        let identity = WakerMark::of(waker);
+        if rendezvous.peek() == Peek::Done || self.stored == Some(identity) {
+            return rendezvous.peek();
+        }
+        // Cloned before the exchange: the child waits during the change, and a clone may run foreign code.
+        let waker = waker.clone();
+        // SAFETY: rule 2: the waker belongs to this thread before the first `wait`, and between `change` and
+        // `changed`. Nothing else runs in here.
+        let put = || unsafe { (*slot.get()).replace(waker) };
+        if self.stored.is_some() {
+            if rendezvous.change() == Peek::Done {
+                return Peek::Done;
+            }
+            let before = put();
+            rendezvous.changed();
+            self.stored = Some(identity);
+            drop(before);
+            return Peek::NotYet;
+        }
+        put();
+        if (if K::LOCAL { rendezvous.wait_here() } else { rendezvous.wait() }) == Wait::Done {
+            return Peek::Done;
+        }
+        self.stored = Some(identity);
+        Peek::NotYet
+    }
+
+    /// Takes the outcome, which is there, and releases the child.
+    #[inline]
+    fn take(self) -> Outcome<T> {
+        let this = ManuallyDrop::new(self);
+        let outcome = this.read();
+        this.release();
+        outcome
+    }
+
+    /// Reads the outcome. Called once, by `take`, `drop` or neither.
+    #[inline]
+    fn read(&self) -> Outcome<T> {
+        // SAFETY: rule 2: the callers have found the rendezvous done, or were told to free the outcome: it
+        // belongs to the handle. It is read once, as both use the handle up.
+        unsafe { self.outcome.read() }
+    }
+
+    /// Releases the child, whose memory may be freed when this returns. Called last.
+    #[inline]
+    fn release(&self) {
+        if !K::LOCAL {
+            // SAFETY: rule 1: the handle has the reference that is given up here, once.
+            drop(unsafe { TaskRef::from_counted(self.child) });
+        } else if self.alive().header().state.drop_handle() {
+            // SAFETY: the state has said that this was the last reference; a task without its own has left and
+            // is not queued.
+            drop(unsafe { Runnable::new(self.child.cast()) });
+        }
+    }
+}
+
+impl<T, K: Kind> Drop for Join<T, K> {
+    #[cold]
+    fn drop(&mut self) {
+        let _others_out = self.keep_others_out();
+        // Before `abandon`: until then the child keeps its memory for the handle.
+        self.ask_stop_now();
+        let rendezvous = &self.shared().rendezvous;
+        if (if K::LOCAL { rendezvous.abandon_here() } else { rendezvous.abandon() }) == Abandon::Free {
+            // The panic hook has reported a panic in it.
+            let _ = Panic::catch(|| drop(self.read()));
+        }
+        self.release();
+    }
+}
