@@ -8,10 +8,15 @@ pub fn report_panic(panic: Panic) {
     let _ = Panic::catch(|| eprintln!("convoke: a piece of work {panic}; the executor goes on"));
 }
 
-/// Calls `f` and passes its panic to `handler`. A panic of the handler is discarded.
+/// Calls `f` and returns its value. Passes its panic to `handler`, and returns `None` then. A panic of the
+/// handler is discarded.
 #[inline]
-pub fn contain(handler: fn(Panic), f: impl FnOnce()) {
-    if let Err(panic) = Panic::catch(f) {
-        let _ = Panic::catch(|| handler(panic));
+pub fn contain<R>(handler: impl FnOnce(Panic), f: impl FnOnce() -> R) -> Option<R> {
+    match Panic::catch(f) {
+        Ok(value) => Some(value),
+        Err(panic) => {
+            let _ = Panic::catch(|| handler(panic));
+            None
+        }
     }
 }

@@ -8,7 +8,6 @@ use core::ptr;
 // Not loom's: this state is diagnostic and orders nothing.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::frame::budget::{OnYieldCell, UNLIMITED};
 use crate::sync::thread_local;
 
 /// The state of this thread that every poll needs.
@@ -22,15 +21,18 @@ pub(crate) struct ThisThread {
     /// The number of pieces of work that run on top of each other: see `executor/on_top.rs`.
     pub(crate) on_top: Cell<u32>,
     /// Called when a task yields because its budget is spent.
-    pub(crate) on_yield: OnYieldCell,
+    pub(crate) on_yield: Cell<Option<fn()>>,
     polling: Polling,
 }
+
+/// The budget of code that is not limited. Large, and not infinite: so one kind of counter is enough.
+pub(crate) const UNLIMITED_BUDGET: u32 = u32::MAX;
 
 thread_local! {
     static THIS_THREAD: ThisThread = ThisThread {
         owner: Cell::new(0),
         current_frame: Cell::new(ptr::null()),
-        budget: Cell::new(UNLIMITED),
+        budget: Cell::new(UNLIMITED_BUDGET),
         on_top: Cell::new(0),
         on_yield: Cell::new(None),
         polling: Polling::new(),

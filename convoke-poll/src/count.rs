@@ -23,14 +23,14 @@ impl Count {
 
     /// Adds one.
     #[inline]
-    pub fn more(&self) {
+    pub fn increment(&self) {
         self.word.fetch_add(ONE, Ordering::Relaxed);
     }
 
     /// Subtracts `by`. Returns true if the count is zero now and was requested: the caller wakes the context.
     #[inline]
     #[must_use = "the context must be woken if this is true"]
-    pub fn less(&self, by: usize) -> bool {
+    pub fn subtract(&self, by: usize) -> bool {
         let last = by * ONE + ASKED;
         // If there are waiters again by now, the context is woken for those.
         self.word.fetch_sub(by * ONE, Ordering::AcqRel) == last
@@ -38,7 +38,7 @@ impl Count {
     }
 
     /// Returns the count. If it is not zero, the request is noted: the context is woken when it reaches zero.
-    pub fn ask(&self) -> usize {
+    pub fn request(&self) -> usize {
         let mut word = self.word.load(Ordering::Acquire);
         if word >= ONE && word & ASKED == 0 {
             word = self.word.fetch_or(ASKED, Ordering::AcqRel);

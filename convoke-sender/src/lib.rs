@@ -38,7 +38,7 @@ mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use awaiting::{AwaitError, Awaited};
+pub use awaiting::{AwaitError, Awaited, AwaitedFuture};
 pub use completes::Completes;
 pub use convoke_core::raw::Operation;
 pub use counting_scope::{CountingScope, ScopeHandle};
@@ -47,6 +47,7 @@ pub use sender::{OutcomeOf, SameError, Sender};
 pub use sleep::SleepOperation;
 pub use stop_at::{AskToStop, Deadline, StopAt, deadline_after, deadline_at};
 pub use sync_wait::{sync_wait, sync_wait_with};
+pub use tasks::{TryTask, try_task};
 
 pub mod raw {
     //! Building blocks for authors of algorithms: parts of operations with and without children.

@@ -6,7 +6,7 @@
 use crate::algorithm::{
     affine_on::{AffineOn, AffineTo},
     boxed::AnySender,
-    bulk::Bulk,
+    bulk::{Bulk, CallEach},
     continues_on::{ContinuesOn, To},
     dematerialize::{Dematerialize, ValueAsOutcome},
     finally::{CleanUp, Finally},
@@ -306,7 +306,7 @@ pub unsafe trait Sender: Sized + Send {
     where
         Self::Value: Send + Sync,
     {
-        Bulk::new(self, count, f)
+        Bulk::new(self, CallEach::new(count, f))
     }
 }
 

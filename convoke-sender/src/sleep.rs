@@ -82,25 +82,38 @@ struct Parts<R> {
 // operation waits.
 unsafe impl<R: Send> Send for SleepOperation<R> {}
 
-/// The stop callback: a pointer to the operation.
-struct Stop<R>(NonNull<SleepOperation<R>>);
+/// A participant that has not set its bit yet: the right to enter the race, once.
+struct Participant<R>(NonNull<SleepOperation<R>>);
 
-// SAFETY: the operation is `Send`, and the callback is one of the three participants that share it by its
-// rules.
-unsafe impl<R: Send> Send for Stop<R> {}
+// SAFETY: the operation is `Send`, and its rules say what the three participants share.
+unsafe impl<R: Send> Send for Participant<R> {}
+
+impl<R: Receiver<(), Never>> Participant<R> {
+    /// Sets the bit of this participant, and lets it finish the operation if it has won. It touches nothing
+    /// afterwards.
+    fn enter_race(self, bit: u8) {
+        // SAFETY: rule 3: the operation is alive until each participant has set its bit or was removed.
+        let before = unsafe { self.0.as_ref() }.race.fetch_or(bit, Ordering::AcqRel);
+        let won = if bit == STARTED { before != 0 } else { before == STARTED };
+        if won {
+            // SAFETY: rule 2: the caller is the winner, once.
+            unsafe { SleepOperation::post(self.0, before | bit, bit & (DUE | ENDED) != 0) };
+        }
+    }
+}
+
+/// The stop callback.
+struct Stop<R>(Participant<R>);
 
 impl<R: Receiver<(), Never>> OnStop for Stop<R> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: rule 3: the winner waits for the callback, and if the callback wins, the operation ends
-        // after it.
-        unsafe { SleepOperation::enter_race(self.0, STOPPED) };
+        self.0.enter_race(STOPPED);
     }
 }
 
 impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
-        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
+        let this = NonNull::from(self.as_ref().get_ref());
         // SAFETY: the operation is pinned until the receiver is completed, and the environment outlives it.
         // Rule 1: the parts are ours until `enter_race`, and nothing is touched after it. The callback and
         // the timer get a pointer that covers the whole operation.
@@ -121,13 +134,13 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
                 return Self::complete(this, Outcome::Value(()));
             }
             if env.stop().stop_possible() {
-                parts.callback.insert(RawCallback::new(Stop(this))).register(env.stop());
+                parts.callback.insert(RawCallback::new(Stop(Participant(this)))).register(env.stop());
             }
             if let Some(at) = at {
                 parts.timers = Some(without_lifetime(timers));
                 timers.arm(IdleTimer::new(Self::timer(this)), at);
             }
-            Self::enter_race(this, STARTED);
+            Participant(this).enter_race(STARTED);
         }
     }
 }
@@ -160,21 +173,8 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         let bit = if call == Call::Run { DUE } else { ENDED };
         // SAFETY: `timer` made the pointer from one to the whole operation. The operation is alive by rule 3:
         // the winner waits for the call of the timer, and if the call wins, the operation ends after it.
-        unsafe { Self::enter_race(timer.cast::<u8>().sub(offset_of!(Self, timer)).cast(), bit) };
-    }
-
-    /// Sets the bit of one participant, and lets it finish the operation if it has won.
-    ///
-    /// # Safety
-    /// Called once with each bit, by the participant that the bit belongs to, which touches nothing afterwards.
-    unsafe fn enter_race(this: NonNull<Self>, bit: u8) {
-        // SAFETY: rule 3: the operation is alive until each participant has set its bit or was removed.
-        let before = unsafe { this.as_ref() }.race.fetch_or(bit, Ordering::AcqRel);
-        let won = if bit == STARTED { before != 0 } else { before == STARTED };
-        if won {
-            // SAFETY: rule 2: the caller is the winner, once.
-            unsafe { Self::post(this, before | bit, bit & (DUE | ENDED) != 0) };
-        }
+        let operation = unsafe { timer.cast::<u8>().sub(offset_of!(Self, timer)).cast() };
+        Participant::<R>(operation).enter_race(bit);
     }
 
     /// Removes the callback and the timer, and posts the operation to its executor. `called` is true in the

@@ -91,7 +91,7 @@ where
     S::Value: Send,
     S::Error: Send,
 {
-    let state = Waiting::<S> {
+    let mut state = Waiting::<S> {
         header: Header::new(const { &WorkKind::new(Waiting::<S>::arrived) }),
         env,
         executor,
@@ -114,9 +114,8 @@ where
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
     }
-    // SAFETY: rule 1: `done` is set, so the outcome belongs to the waiter.
-    let outcome =
-        unsafe { (*state.outcome.get()).take() }.expect("the outcome is stored before `done` is set");
+    // Rule 1: `done` is set, so the outcome belongs to the waiter, and nothing points to the state any more.
+    let outcome = state.outcome.get_mut().take().expect("the outcome is stored before `done` is set");
     // SAFETY: `done` is set, so the operation has completed its receiver, and nothing uses it any more.
     let outcome = unsafe { operation.clear_after(outcome) };
     // A panic is part of the outcome here: the loop is given back before the panic continues.
@@ -159,6 +158,14 @@ struct WaitReceiver<'a, S: Sender> {
     state: NonNull<Waiting<'a, S>>,
 }
 
+impl<'a, S: Sender> WaitReceiver<'a, S> {
+    fn state(&self) -> &Waiting<'a, S> {
+        // SAFETY: the waiter, on whose stack the state is, returns only after `done` is set, which happens
+        // after the last use of this receiver: last in `complete`, or in `arrived`.
+        unsafe { self.state.as_ref() }
+    }
+}
+
 // SAFETY: rule 1 lets another thread write the outcome if the outcome is `Send`, and `sync_wait` requires
 // that.
 unsafe impl<S: Sender> Send for WaitReceiver<'_, S> {}
@@ -183,8 +190,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the waiter, and with it the borrowed environment, lives until this receiver is completed.
-        unsafe { self.state.as_ref() }.env
+        self.state().env
     }
 }
 

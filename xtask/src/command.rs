@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Who gets to see the output.
@@ -59,17 +59,57 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command, show: Show) -> 
     start(command, show, Some(limit))
 }
 
+/// A program that runs beside the next ones. Its output is kept.
+pub(crate) struct Background {
+    spelled: String,
+    started: Result<Child, String>,
+    output: [Option<JoinHandle<String>>; 2],
+}
+
+/// Starts it, and returns at once.
+pub(crate) fn run_in_background(command: &mut Command) -> Background {
+    let spelled = spelled(command);
+    let mut started = spawn(command);
+    let output = match &mut started {
+        Ok(child) => {
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            [thread::spawn(move || collect(stdout, false)), thread::spawn(move || collect(stderr, false))]
+                .map(Some)
+        }
+        Err(_) => [None, None],
+    };
+    Background { spelled, started, output }
+}
+
+impl Background {
+    /// Waits for its end. Shows its output if it failed.
+    pub(crate) fn finish(self) -> Ran {
+        println!("$ {}", self.spelled);
+        // The pipes end with the program; its CPU time counts from here, where it is waited for.
+        let [stdout, stderr] =
+            self.output.map(|thread| thread.and_then(|thread| thread.join().ok()).unwrap_or_default());
+        let ending = self.started.and_then(|mut child| wait(&mut child, None));
+        if ending.is_err() {
+            print!("{stdout}{stderr}");
+        }
+        Ran { stdout, stderr, ending }
+    }
+}
+
+fn spawn(command: &mut Command) -> Result<Child, String> {
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let program = command.get_program().to_string_lossy();
+    spawned.map_err(|error| format!("`{program}` could not be started: {error}"))
+}
+
 fn start(command: &mut Command, show: Show, limit: Option<Duration>) -> Ran {
     if matches!(show, Show::Live | Show::LiveErrors) {
         println!("$ {}", spelled(command));
     }
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = match spawned {
+    let mut child = match spawn(command) {
         Ok(child) => child,
-        Err(error) => {
-            let program = command.get_program().to_string_lossy();
-            let ending = Err(format!("`{program}` could not be started: {error}"));
-            return Ran { stdout: String::new(), stderr: String::new(), ending };
+        Err(complaint) => {
+            return Ran { stdout: String::new(), stderr: String::new(), ending: Err(complaint) };
         }
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -150,6 +190,17 @@ mod tests {
         let mut command = Command::new("/usr/bin/cargo");
         command.args(["test", "--test", "loom_*"]).env("RUSTDOCFLAGS", "-D warnings");
         assert_eq!(spelled(&command), "RUSTDOCFLAGS='-D warnings' cargo test --test 'loom_*'");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_in_the_background_is_awaited_with_its_output() {
+        let run = |script: &str| run_in_background(Command::new("sh").args(["-c", script])).finish();
+        let ran = run("echo out; echo err >&2");
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.succeeded()), ("out\n", "err\n", true));
+        assert!(!run("exit 3").succeeded());
+        let missing = run_in_background(&mut Command::new("no-such-program-here")).finish();
+        assert!(missing.ending.unwrap_err().contains("`no-such-program-here`"));
     }
 
     #[test]

@@ -28,35 +28,46 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let tally = RefCell::new(Tally::default());
     let counted = |work: fn(&Workspace, &mut Tally) -> Verdict| {
         let tally = &tally;
-        move || {
-            let mut own = Tally::default();
-            let verdict = work(workspace, &mut own);
-            // A step may fail without a failing test: a build, an example. The closing line must not look green.
-            if matches!(verdict, Verdict::Failed(_)) && own.failed == 0 {
-                own.failed = 1;
-            }
-            *tally.borrow_mut() += own;
-            verdict
-        }
+        move || count(tally, |own| work(workspace, own))
     };
+    // Filled below, when it is known which steps are to run.
+    let miri_short = RefCell::new(None);
     let steps = vec![
         Step::new("tests", "unit and integration tests", counted(tests)),
         Step::new("doctests", "the examples in documentation and README", counted(doctests)),
         Step::new("loom", "races, enumerated", counted(loom)),
         Step::new(
             "miri",
-            "tasks, scopes, stops and the pool under Miri, if it is installed",
-            counted(sanitize::miri_short),
+            "tasks and scopes under Miri, if it is installed; begun beside the first step",
+            || {
+                let started = miri_short.take().expect("it was started with the first step");
+                count(&tally, |own: &mut Tally| sanitize::Short::finish(started, own))
+            },
         ),
         Step::new("examples", "every example of the facade, run", counted(examples)),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
+    if arguments.only.is_empty() || arguments.only.iter().any(|name| name == "miri") {
+        *miri_short.borrow_mut() = Some(sanitize::start_miri_short(workspace));
+    }
     let passed = step::run("test", steps);
-    let Tally { passed: good, failed: bad } = tally.into_inner();
+    let Tally { passed: good, failed: bad } = *tally.borrow();
     println!("\n{good} passed, {bad} failed");
     Ok(passed)
+}
+
+/// Does a step's work and adds what it has counted to `tally`.
+fn count(tally: &RefCell<Tally>, work: impl FnOnce(&mut Tally) -> Verdict) -> Verdict {
+    let mut own = Tally::default();
+    let verdict = work(&mut own);
+    // A step may fail without a failing test: a build, an example. The closing line must not look green.
+    if matches!(verdict, Verdict::Failed(_)) && own.failed == 0 {
+        own.failed = 1;
+    }
+    *tally.borrow_mut() += own;
+    verdict
 }
 
 fn tests(workspace: &Workspace, tally: &mut Tally) -> Verdict {

@@ -5,31 +5,26 @@ use core::any::type_name;
 
 use super::{Executor, Runnable};
 use crate::Panic;
+use crate::report_panic::contain;
 
 /// Queues the work through a handle that the callee owns: the work may run, and free every other handle,
 /// while `post` is still executing. Writes a panic of the executor to standard error. Work that the executor
 /// dropped while it panicked has completed as stopped.
 #[inline]
 pub fn post_contained<X: Executor>(executor: X, runnable: Runnable) {
-    contain::<X, _>(|| executor.post_last(runnable));
+    call_contained::<X, _>(|| executor.post_last(runnable));
 }
 
 /// Dispatches the work, as [`post_contained`] posts it. Returns `None` also if the executor has panicked.
 #[inline]
 pub fn dispatch_contained<X: Executor>(executor: X, runnable: Runnable) -> Option<Runnable> {
-    contain::<X, _>(|| executor.dispatch(runnable)).flatten()
+    call_contained::<X, _>(|| executor.dispatch(runnable)).flatten()
 }
 
 /// Calls `call`, into an executor of type `X`. Reports its panic and returns `None` then.
 #[inline]
-pub(super) fn contain<X, R>(call: impl FnOnce() -> R) -> Option<R> {
-    match Panic::catch(call) {
-        Ok(value) => Some(value),
-        Err(panic) => {
-            report(type_name::<X>(), &panic);
-            None
-        }
-    }
+pub(super) fn call_contained<X, R>(call: impl FnOnce() -> R) -> Option<R> {
+    contain(|panic| report(type_name::<X>(), &panic), call)
 }
 
 #[cold]

@@ -13,7 +13,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use super::contained::contain;
+use super::contained::call_contained;
 use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as those of Convoke do, is
@@ -341,7 +341,7 @@ trait Hold: Sized + 'static {
         // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after
         // the clone is made.
         let clone = move || Self::borrow(unsafe { &*word }).to_owned();
-        contain::<Self::Executor, _>(move || clone().post_last(runnable));
+        call_contained::<Self::Executor, _>(move || clone().post_last(runnable));
     }
 
     /// Dispatches through a clone of the handle.
@@ -352,7 +352,7 @@ trait Hold: Sized + 'static {
         // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
         // the clone is made.
         let clone = move || Self::borrow(unsafe { &*word }).to_owned();
-        contain::<Self::Executor, _>(move || clone().executor().dispatch(runnable)).flatten()
+        call_contained::<Self::Executor, _>(move || clone().executor().dispatch(runnable)).flatten()
     }
 }
 

@@ -16,18 +16,14 @@
 //!    with more branches than budget polls all of them.
 //! 5. Outside of tasks there is no budget: nothing there could yield to anything.
 
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::task::Context;
 
 use super::Frame;
-use crate::this_thread::ThisThread;
+use crate::this_thread::{ThisThread, UNLIMITED_BUDGET};
 
 /// The number of awaits that may complete in one poll of a task.
 pub const PER_POLL: u32 = 128;
-
-/// The budget of code that is not limited. Large, and not infinite: so one kind of counter is enough.
-pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// Returns true if the calling future may complete in this poll. Otherwise the budget is spent: the waker was
 /// woken, and the future returns `Pending` now.
@@ -55,7 +51,7 @@ pub fn spend() {
 fn yields(cx: &Context<'_>) -> bool {
     let on_yield = ThisThread::with(|thread| {
         if thread.current_frame.get().is_null() {
-            thread.budget.set(UNLIMITED);
+            thread.budget.set(UNLIMITED_BUDGET);
             return Err(());
         }
         Ok(thread.on_yield.get())
@@ -87,7 +83,7 @@ pub fn of_poll() -> PollBudget {
 /// Lifts the limit until the returned guard is dropped.
 #[inline]
 pub fn unlimited() -> PollBudget {
-    replace(UNLIMITED)
+    replace(UNLIMITED_BUDGET)
 }
 
 #[inline]
@@ -122,6 +118,3 @@ impl Drop for OnYield {
         ThisThread::with(|thread| thread.on_yield.set(self.outer));
     }
 }
-
-/// The type of the cell that holds the function for a yield.
-pub(crate) type OnYieldCell = Cell<Option<fn()>>;

@@ -2,6 +2,8 @@
 //! gives its children wakers of their own and polls only those that were woken. Point 4 of the stop bridge,
 //! see `stop`.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
@@ -27,6 +29,10 @@ impl Drop for StopWatch {
         }
     }
 }
+
+// SAFETY: a shared reference allows only `Debug`, which reads if there is a registration. Everything that touches
+// the waker or the callback takes `&mut self`.
+unsafe impl Sync for StopWatch {}
 
 struct Registered {
     waker: Waker,

@@ -392,7 +392,7 @@ unsafe impl Timers for Shared {
     fn arm_after(&self, timer: IdleTimer, duration: Duration) -> Option<Instant> {
         if Runner::is_running(self) {
             // This thread runs the loop, which checks its timers before it sleeps.
-            self.timers.arm_at_next_look(timer, duration);
+            self.timers.arm_at_next_check(timer, duration);
             return None;
         }
         let at = Shared::now(self) + duration;
@@ -423,7 +423,7 @@ impl Shared {
     /// Returns the time at which the timers must be checked next. Called on the thread of the loop.
     fn next_timer_check(&self) -> Option<Instant> {
         self.timers.settle(|| self.now());
-        self.timers.next_look()
+        self.timers.next_check()
     }
 
     fn sleeper(&self) -> Option<&GuardedSleeper> {

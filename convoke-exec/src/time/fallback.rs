@@ -49,7 +49,7 @@ pub(super) fn timers_for(executor: &ExecutorRef) -> &'static dyn Timers {
 /// ends its next sleep, so none is lost.
 fn serve(queue: &TimerQueue) {
     loop {
-        match queue.next_look() {
+        match queue.next_check() {
             None => thread::park(),
             Some(at) => match at.saturating_duration_since(Instant::now()) {
                 left if left.is_zero() => _ = queue.call_due(Instant::now()),

@@ -148,7 +148,7 @@ impl TimerQueue {
     /// the call finds out more; or up to a quarter of a millisecond later, if timers were called just before,
     /// and then all that are due by then are called together, so that many timers do not cause as many
     /// wake-ups. A few loads.
-    pub fn next_look(&self) -> Option<Instant> {
+    pub fn next_check(&self) -> Option<Instant> {
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == NEVER {
             return None;
@@ -175,13 +175,13 @@ impl TimerQueue {
     }
 
     /// Arms a timer for a duration that starts at the next check, as
-    /// [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). Until then `next_look` asks for a check
+    /// [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). Until then `next_check` asks for a check
     /// at once.
     ///
     /// The caller is the thread that calls timers, and checks the queue before it sleeps; otherwise the
     /// duration does not start.
     #[inline]
-    pub fn arm_at_next_look(&self, timer: IdleTimer, duration: Duration) {
+    pub fn arm_at_next_check(&self, timer: IdleTimer, duration: Duration) {
         let duration = nanoseconds(duration);
         let mut waiting = self.lock();
         if waiting.closed {
@@ -191,7 +191,7 @@ impl TimerQueue {
         self.earliest.store(AT_ONCE, Ordering::Relaxed);
     }
 
-    /// Starts the durations that were armed by [`arm_at_next_look`](TimerQueue::arm_at_next_look). One load,
+    /// Starts the durations that were armed by [`arm_at_next_check`](TimerQueue::arm_at_next_check). One load,
     /// if there are none. Called by the thread that calls timers.
     pub fn settle(&self, now: impl FnOnce() -> Instant) {
         if self.earliest.load(Ordering::Relaxed) == AT_ONCE {

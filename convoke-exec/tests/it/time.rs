@@ -4,7 +4,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use convoke_core::InlineExecutor;
 use convoke_core::env::Changes;
 use convoke_core::raw::Random;
 use convoke_core::testing::ByHand;
@@ -208,16 +207,16 @@ fn work_on_a_strand_wakes_on_the_strand_whatever_is_below_it() {
 fn an_executor_without_timers_uses_the_timer_thread_of_the_process() {
     let by_hand = ByHand::new();
     let timers = |env: &Env| std::ptr::from_ref(timers_of(env)).cast::<()>();
-    assert_eq!(timers(&Env::from(by_hand)), timers(&Env::from(InlineExecutor)));
+    let pool = ThreadPool::new(1).unwrap();
+    assert_eq!(timers(&Env::from(by_hand.clone())), timers(&Env::from(pool.executor())));
     let run_loop = RunLoop::new();
-    assert_ne!(timers(&Env::from(run_loop.executor())), timers(&Env::new()));
+    assert_ne!(timers(&Env::from(run_loop.executor())), timers(&Env::from(by_hand)));
     let name = sleep(Duration::from_millis(1)).then(|()| thread::current().name().map(str::to_owned));
-    let outcome = Connected::new(name).start().wait();
-    assert_eq!(
-        outcome,
-        Outcome::Value(Some("convoke-timers".to_owned())),
-        "inline work runs on the calling thread"
-    );
+    let outcome = Connected::with_env(name, Env::from(pool.executor())).start().wait();
+    let Outcome::Value(name) = outcome else { panic!("{outcome:?}") };
+    assert_ne!(name.as_deref(), Some("convoke-timers"), "user code does not run on the thread of the timers");
+    let inline = Connected::new(sleep(Duration::from_millis(1))).start().wait();
+    assert!(matches!(inline, Outcome::Panicked(_)), "no thread could run it: {inline:?}");
 }
 
 /// Counts the sleeps that were as long as requested.
@@ -291,7 +290,6 @@ fn thousands_of_sleeps_end_once_each_by_their_time_or_by_a_stop() {
     println!("CONVOKE_SEED={seed}");
     let pool = ThreadPool::new(2).unwrap();
     println!("pool, value and stopped: {:?}", many_sleeps_against_stops(&pool.executor(), seed));
-    println!("inline, value and stopped: {:?}", many_sleeps_against_stops(&InlineExecutor, seed));
     let run_loop = RunLoop::new();
     let executor = run_loop.executor();
     thread::scope(|threads| {

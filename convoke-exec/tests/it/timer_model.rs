@@ -92,11 +92,11 @@ impl Pair {
         // A thread that sleeps until an earlier time, whose timer was disarmed since, need not be woken;
         // otherwise it must be.
         assert!(is_earlier || after == AfterArm::Waits);
-        assert!(self.queue.next_look().is_some());
+        assert!(self.queue.next_check().is_some());
     }
 
     /// Arms an idle timer for a duration that starts at the next check; some for the duration of another one.
-    fn arm_at_next_look(&mut self, random: &mut Random) {
+    fn arm_at_next_check(&mut self, random: &mut Random) {
         let Some(number) = self.idle.pop_first() else { return };
         let duration = match self.unstarted.last() {
             Some((.., duration)) if random.below(4) == 0 => *duration,
@@ -105,7 +105,7 @@ impl Pair {
         self.armed += 1;
         self.unstarted.push((number, self.armed, duration));
         // SAFETY: the timer is freed when we are dropped, and it is idle.
-        unsafe { self.queue.arm_at_next_look(IdleTimer::new(self.timers[number].cast()), duration) };
+        unsafe { self.queue.arm_at_next_check(IdleTimer::new(self.timers[number].cast()), duration) };
         // SAFETY: it is armed by this queue.
         assert_eq!(unsafe { self.queue.known_time(ArmedTimer::new(self.timers[number].cast())) }, None);
     }
@@ -148,7 +148,7 @@ impl Pair {
     fn advance(&mut self, random: &mut Random) {
         let to = match random.below(4) {
             0 => self.queue.earliest(),
-            1 => self.queue.next_look(),
+            1 => self.queue.next_check(),
             2 => Some(self.now + span(random, 30)),
             _ => Some(self.now + span(random, 58)),
         };
@@ -159,10 +159,8 @@ impl Pair {
             self.settle();
             for (number, (at, _)) in self.waiting.iter().take(3) {
                 // SAFETY: it is armed by this queue.
-                assert_eq!(
-                    unsafe { self.queue.known_time(ArmedTimer::new(self.timers[*number].cast())) },
-                    Some(*at)
-                );
+                let timer = unsafe { ArmedTimer::new(self.timers[*number].cast()) };
+                assert_eq!(self.queue.known_time(timer), Some(*at));
             }
         }
         self.settle();
@@ -187,7 +185,7 @@ impl Pair {
         assert_eq!(self.queue.is_empty(), self.model.is_empty() && self.unstarted.is_empty());
         // A thread that wakes when it is told to is never later than the time that close timers share.
         let pause = Duration::from_micros(263);
-        if let (Some(look), Some(earliest)) = (self.queue.next_look(), self.earliest()) {
+        if let (Some(look), Some(earliest)) = (self.queue.next_check(), self.earliest()) {
             assert!(look <= earliest.max(self.now) + pause, "{look:?} is after {earliest:?}");
         }
         // Not always: asking computes it.
@@ -218,7 +216,7 @@ fn run(seed: u64, count: usize, steps: usize) {
         }
         match random.below(12) {
             0..=3 => pair.arm(&mut random),
-            4 | 5 => pair.arm_at_next_look(&mut random),
+            4 | 5 => pair.arm_at_next_check(&mut random),
             6 | 7 => pair.disarm(&mut random),
             8 => pair.disarm_unstarted(&mut random),
             _ => pair.advance(&mut random),

@@ -90,7 +90,7 @@ fn a_duration_that_starts_at_the_next_check_counts_from_there() {
     let arm = |number: usize, milliseconds| {
         // SAFETY: the timer is freed when `timers` is dropped, and it is armed once.
         unsafe {
-            timers.queue.arm_at_next_look(
+            timers.queue.arm_at_next_check(
                 IdleTimer::new(timers.noted[number].cast()),
                 Duration::from_millis(milliseconds),
             );
@@ -101,7 +101,7 @@ fn a_duration_that_starts_at_the_next_check_counts_from_there() {
     assert_eq!(timers.arm(2, 17), AfterArm::Waits, "a check comes before");
     assert!(!timers.queue.is_empty());
     assert!(
-        timers.queue.next_look().is_some_and(|check| check <= timers.after(0)),
+        timers.queue.next_check().is_some_and(|check| check <= timers.after(0)),
         "a check is needed at once"
     );
     assert!(timers.called(7).is_empty());

@@ -29,9 +29,9 @@ pub struct OperationId(usize);
 /// A notification that is still to be delivered: dropping it calls the waker or the operation's owner. Drop
 /// it with no lock held: code of the program may run.
 #[must_use = "dropping it notifies the waiter; drop it with no lock held"]
-pub struct Finished(Tell);
+pub struct Finished(Notification);
 
-enum Tell {
+enum Notification {
     None,
     Waker(Waker),
     Call(NonNull<IoOperation>, Call),
@@ -115,7 +115,7 @@ impl InFlight {
             this.result.with_mut(|slot| *slot = Some(result));
             let call = this.call.with(|call| *call);
             this.life.finish();
-            Finished(call.map_or(Tell::None, |call| Tell::Call(operation, call)))
+            Finished(call.map_or(Notification::None, |call| Notification::Call(operation, call)))
         }
     }
 
@@ -142,7 +142,7 @@ impl Finished {
     /// Creates a notification for a watcher, so that a driver can deliver all its notifications together.
     #[inline]
     pub fn waking(waker: Waker) -> Self {
-        Self(Tell::Waker(waker))
+        Self(Notification::Waker(waker))
     }
 }
 
@@ -156,13 +156,14 @@ impl Drop for InFlight {
 
 impl Drop for Finished {
     fn drop(&mut self) {
-        match core::mem::replace(&mut self.0, Tell::None) {
-            Tell::None => {}
+        match core::mem::replace(&mut self.0, Notification::None) {
+            Notification::None => {}
             // The waker may be foreign code. If it panics the other notifications are still delivered.
-            Tell::Waker(waker) => drop(Panic::catch(|| waker.wake())),
-            // SAFETY: the transfer that has submitted the operation keeps it until this call, and there is one call: `finish` consumed the only `InFlight`. A foreign waker that panics is
+            Notification::Waker(waker) => drop(Panic::catch(|| waker.wake())),
+            // SAFETY: the transfer that has submitted the operation keeps it until this call, and there is one
+            // call: `finish` consumed the only `InFlight`. A foreign waker that panics is
             // the last thing that such a call touches.
-            Tell::Call(operation, call) => drop(Panic::catch(|| unsafe { call(operation) })),
+            Notification::Call(operation, call) => drop(Panic::catch(|| unsafe { call(operation) })),
         }
     }
 }

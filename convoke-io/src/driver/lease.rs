@@ -32,7 +32,7 @@ impl Lease {
     }
 
     /// Returns the whole buffer, to read into.
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn buffer_mut(&mut self) -> &mut [u8] {
         self.buffer.as_deref_mut().unwrap_or_default()
     }
 

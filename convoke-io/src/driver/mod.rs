@@ -44,7 +44,7 @@
 //!    the bytes that were transferred: none may be lost.
 //! 6. **Notify without a lock.** Collect each [`Finished`], release every lock, then drop them. Move the
 //!    collection out of the driver first: a notified task may call `wait` again. Only
-//!    [`Watchers::wake_first_at_home`] is allowed under a lock, since it merely queues a task of this thread.
+//!    [`Watchers::wake_first_locally`] is allowed under a lock, since it merely queues a task of this thread.
 //! 7. **Count.** [`Driver::in_flight`] keeps a context running. If another thread removes the last operation
 //!    or watcher, end the current `wait`, so that the context counts again.
 //! 8. **Shut down.** Finish every operation with the error [`shut_down`], wake every watcher, and let every
@@ -76,7 +76,7 @@
 //! | `lease` | [`Lease`], a buffer that a driver lends |
 //! | `spare` | [`SpareBuffer`], memory that need not be initialised |
 //! | `address`, `options`, `standard` | addresses, socket options, sockets of the standard library |
-//! | `multicast`, `credentials` | groups of receivers, and who is at the other end of a Unix stream |
+//! | `multicast`, `credentials` | groups of receivers, and the process at the other end of a Unix stream |
 
 mod address;
 mod credentials;

@@ -66,7 +66,7 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Reads the available bytes into a buffer that the driver lends.
     fn try_lease(&self) -> io::Result<Lease> {
         let mut lease = Lease::take();
-        let read = self.try_read(lease.room())?;
+        let read = self.try_read(lease.buffer_mut())?;
         lease.fill(read);
         Ok(lease)
     }
@@ -75,8 +75,8 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// filled.
     fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
         let mut lease = Lease::take();
-        let most = buffer.remaining().min(lease.room().len());
-        let read = self.try_read(&mut lease.room()[..most])?;
+        let most = buffer.remaining().min(lease.buffer_mut().len());
+        let read = self.try_read(&mut lease.buffer_mut()[..most])?;
         // A driver that reports more than fits is in error.
         lease.fill(read.min(most));
         buffer.put(&lease);

@@ -96,7 +96,7 @@ impl Watchers {
     /// did. This only queues the task and runs no code of the program, so a lock may be held. Wakers that
     /// this does not wake are left for [`take`](Watchers::take).
     #[inline]
-    pub fn wake_first_at_home(&mut self) -> bool {
+    pub fn wake_first_locally(&mut self) -> bool {
         let woken = self.first_waits() && self.first.as_ref().is_some_and(wake_locally);
         if woken {
             self.turn += 1;
@@ -202,7 +202,7 @@ mod tests {
         assert!(again.ticket == first.ticket && !again.is_new);
         assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "this waker waits for another caller");
         assert!(watchers.watch_again(first.ticket, &other).is_none());
-        // The state after `wake_first_at_home`.
+        // The state after `wake_first_locally`.
         watchers.turn += 1;
         assert!(watchers.is_empty() && watchers.take().is_none(), "the waker is only cached");
         assert!(watchers.unwatch(first.ticket).is_none() && watchers.unwatch(Ticket::NONE).is_none());
@@ -217,7 +217,7 @@ mod tests {
     fn only_a_task_of_this_thread_is_woken_in_place() {
         let mut watchers = Watchers::new();
         let stranger = watchers.watch(Ticket::NONE, Waker::from(Arc::new(Count::default()))).ticket;
-        assert!(!watchers.wake_first_at_home() && !watchers.is_empty());
+        assert!(!watchers.wake_first_locally() && !watchers.is_empty());
         assert!(watchers.unwatch(stranger).is_some());
         let mut polls = 0;
         let outcome = RunLoop::new().block_on(poll_fn(|cx| {
@@ -230,8 +230,8 @@ mod tests {
             if polls == 3 {
                 return Poll::Ready(());
             }
-            assert!(watchers.wake_first_at_home() && watchers.is_empty());
-            assert!(!watchers.wake_first_at_home(), "no waker waits");
+            assert!(watchers.wake_first_locally() && watchers.is_empty());
+            assert!(!watchers.wake_first_locally(), "no waker waits");
             Poll::Pending
         }));
         assert_eq!((outcome, polls), (Outcome::Value(()), 3));

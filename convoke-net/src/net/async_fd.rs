@@ -71,18 +71,53 @@ impl<T> AsyncFd<T> {
     /// - *Completes with* `()`; an error of the driver; or stopped.
     /// - *If dropped*, nothing has happened.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::PipeReader;
+    /// use convoke::net::{AsyncFd, Interest};
+    ///
+    /// async fn wait(pipe: &AsyncFd<PipeReader>) -> std::io::Result<()> {
+    ///     pipe.ready(Interest::Read).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<()>> + Send + use<'_, T> {
         ready(&self.source, interest)
     }
 
     /// Waits until reading may succeed. Otherwise like [`ready`](AsyncFd::ready).
+    ///
+    /// - *Completes with* `()`; an error of the driver; or stopped.
+    /// - *If dropped*, nothing has happened.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::PipeReader;
+    /// use convoke::net::AsyncFd;
+    ///
+    /// async fn wait(pipe: &AsyncFd<PipeReader>) -> std::io::Result<()> {
+    ///     pipe.readable().await
+    /// }
+    /// ```
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_, T> {
         self.ready(Interest::Read)
     }
 
     /// Waits until writing may succeed. Otherwise like [`ready`](AsyncFd::ready).
+    ///
+    /// - *Completes with* `()`; an error of the driver; or stopped.
+    /// - *If dropped*, nothing has happened.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::PipeWriter;
+    /// use convoke::net::AsyncFd;
+    ///
+    /// async fn wait(pipe: &AsyncFd<PipeWriter>) -> std::io::Result<()> {
+    ///     pipe.writable().await
+    /// }
+    /// ```
     #[track_caller]
     pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_, T> {
         self.ready(Interest::Write)
@@ -130,6 +165,18 @@ impl<T> AsyncFd<T> {
     /// - *Completes with* the number of bytes, zero at the end; an error; or stopped.
     /// - *If dropped*, nothing was read.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::PipeReader;
+    /// use convoke::net::AsyncFd;
+    ///
+    /// async fn some(pipe: &AsyncFd<PipeReader>) -> std::io::Result<Vec<u8>> {
+    ///     let mut bytes = vec![0; 512];
+    ///     let read = pipe.read(&mut bytes).await?;
+    ///     bytes.truncate(read);
+    ///     Ok(bytes)
+    /// }
+    /// ```
     #[track_caller]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + 'a
     where
@@ -146,6 +193,15 @@ impl<T> AsyncFd<T> {
     /// - *Completes with* the number of bytes; an error; or stopped.
     /// - *If dropped*, nothing was written.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::PipeWriter;
+    /// use convoke::net::AsyncFd;
+    ///
+    /// async fn wake(pipe: &AsyncFd<PipeWriter>) -> std::io::Result<usize> {
+    ///     pipe.write(b"!").await
+    /// }
+    /// ```
     #[track_caller]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + 'a
     where

@@ -40,6 +40,18 @@ impl<K: Kind> DatagramSocket<K> {
     /// - *Completes with* the length and the sender; an error; or stopped, and then no datagram was taken.
     /// - *If dropped*, no datagram was taken.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn echo(socket: &UdpSocket) -> std::io::Result<()> {
+    ///     let mut buffer = [0; 1500];
+    ///     loop {
+    ///         let (length, from) = socket.recv_from(&mut buffer).await?;
+    ///         socket.send_to(&buffer[..length], from).await?;
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     pub fn recv_from<'a>(
         &'a self,
@@ -50,6 +62,20 @@ impl<K: Kind> DatagramSocket<K> {
 
     /// Receives a datagram and leaves it in the queue. Otherwise like
     /// [`recv_from`](DatagramSocket::recv_from).
+    ///
+    /// - *Completes with* the length and the sender; an error; or stopped.
+    /// - *If dropped*, nothing has happened.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    /// use std::net::SocketAddr;
+    ///
+    /// async fn next_sender(socket: &UdpSocket) -> std::io::Result<SocketAddr> {
+    ///     let (_, from) = socket.peek_from(&mut [0; 1]).await?;
+    ///     Ok(from)
+    /// }
+    /// ```
     #[track_caller]
     pub fn peek_from<'a>(
         &'a self,
@@ -66,6 +92,15 @@ impl<K: Kind> DatagramSocket<K> {
     ///   and then nothing was sent.
     /// - *If dropped*, nothing was sent.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn ping(socket: &UdpSocket) -> std::io::Result<()> {
+    ///     socket.connect("127.0.0.1:7").await?;
+    ///     socket.send(b"ping").await.map(drop)
+    /// }
+    /// ```
     #[track_caller]
     pub fn send<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Write, move |source| source.try_write(buffer))
@@ -77,12 +112,34 @@ impl<K: Kind> DatagramSocket<K> {
     ///   datagram was taken.
     /// - *If dropped*, no datagram was taken.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn answer(socket: &UdpSocket) -> std::io::Result<Vec<u8>> {
+    ///     let mut buffer = [0; 1500];
+    ///     let length = socket.recv(&mut buffer).await?;
+    ///     Ok(buffer[..length].to_vec())
+    /// }
+    /// ```
     #[track_caller]
     pub fn recv<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Read, move |source| source.try_read(buffer))
     }
 
     /// Waits until a datagram may be received. Otherwise like [`ready`](Self::ready).
+    ///
+    /// - *Completes with* `()`; an error of the driver; or stopped.
+    /// - *If dropped*, nothing has happened.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn wait(socket: &UdpSocket) -> std::io::Result<()> {
+    ///     socket.readable().await
+    /// }
+    /// ```
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
         self.ready(Interest::Read)

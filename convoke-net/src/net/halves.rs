@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
+use super::closing::closed;
 use super::kind::{Internet, Kind};
 use super::poll_slot::PollSlot;
-use super::socket_stream::{SocketStream, closed};
+use super::socket_stream::SocketStream;
 use super::stream_io::{FillBuffer, SendBuffer};
 
 /// The read half of a [`SocketStream`], borrowed.
@@ -80,12 +81,40 @@ impl<S: HoldsStream> Reads<S> {
     }
 
     /// Reads the available bytes: see [`SocketStream::read`].
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::OwnedReadHalf;
+    ///
+    /// async fn some(half: &OwnedReadHalf) -> std::io::Result<usize> {
+    ///     half.read(&mut [0; 512]).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         whole(&self.stream).read(buffer)
     }
 
     /// Reads the available bytes to the end of a vector: see [`SocketStream::read_buf`].
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::OwnedReadHalf;
+    ///
+    /// async fn some(half: &OwnedReadHalf) -> std::io::Result<Vec<u8>> {
+    ///     let mut bytes = Vec::new();
+    ///     half.read_buf(&mut bytes).await?;
+    ///     Ok(bytes)
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_buf<'a>(
         &'a self,
@@ -95,6 +124,20 @@ impl<S: HoldsStream> Reads<S> {
     }
 
     /// Reads until the buffer is full: see [`SocketStream::read_exact`].
+    ///
+    /// - *Completes with* `()`; an error; or stopped.
+    /// - *If dropped* or stopped, the bytes that were read are in the buffer.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::OwnedReadHalf;
+    ///
+    /// async fn word(half: &OwnedReadHalf) -> std::io::Result<[u8; 4]> {
+    ///     let mut word = [0; 4];
+    ///     half.read_exact(&mut word).await?;
+    ///     Ok(word)
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         whole(&self.stream).read_exact(buffer)
@@ -107,12 +150,36 @@ impl<S: HoldsStream> Writes<S> {
     }
 
     /// Writes as many bytes as fit: see [`SocketStream::write`].
+    ///
+    /// - *Completes with* the number of bytes; an error of the connection; or stopped.
+    /// - *If dropped*, nothing was written.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::OwnedWriteHalf;
+    ///
+    /// async fn some(half: &OwnedWriteHalf) -> std::io::Result<usize> {
+    ///     half.write(b"word").await
+    /// }
+    /// ```
     #[track_caller]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         whole(&self.stream).write(buffer)
     }
 
     /// Writes the whole buffer: see [`SocketStream::write_all`].
+    ///
+    /// - *Completes with* `()`; an error; or stopped.
+    /// - *If dropped* or stopped, the beginning of the buffer may have been written.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::OwnedWriteHalf;
+    ///
+    /// async fn greet(half: &OwnedWriteHalf) -> std::io::Result<()> {
+    ///     half.write_all(b"hello").await
+    /// }
+    /// ```
     #[track_caller]
     pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
         whole(&self.stream).write_all(buffer)

@@ -71,6 +71,18 @@ impl<K: Kind> Listener<K> {
     }
 
     /// Waits until a connection may be accepted. Otherwise like [`ready`](Self::ready).
+    ///
+    /// - *Completes with* `()`; an error of the driver; or stopped.
+    /// - *If dropped*, nothing has happened.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpListener;
+    ///
+    /// async fn wait(listener: &TcpListener) -> std::io::Result<()> {
+    ///     listener.readable().await
+    /// }
+    /// ```
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
         self.ready(Interest::Read)

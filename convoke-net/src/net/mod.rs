@@ -21,6 +21,7 @@
 
 mod address_error;
 mod async_fd;
+mod closing;
 mod connect;
 mod datagram;
 mod halves;

@@ -1,6 +1,6 @@
 //! Readiness: waiting until a socket may be used, and calls of the program's own on its descriptor.
 //!
-//! A source reports readiness to those who have tried: an attempt that would block marks it as not ready, and
+//! A source learns its readiness from attempts and events: an attempt that would block marks it as not ready, and
 //! an event of the kernel marks it as ready again. A new source counts as ready.
 
 use core::future::{Future, poll_fn};
@@ -52,6 +52,14 @@ macro_rules! readiness_methods {
         /// - *Completes with* `()`; an error of the driver; or stopped.
         /// - *If dropped*, nothing has happened.
         /// - *Runs on* the current task.
+        ///
+        /// ```
+        /// use convoke::net::{Interest, TcpListener};
+        ///
+        /// async fn wait(listener: &TcpListener) -> std::io::Result<()> {
+        ///     listener.ready(Interest::Read).await
+        /// }
+        /// ```
         #[track_caller]
         pub fn ready(
             &self,
@@ -61,6 +69,18 @@ macro_rules! readiness_methods {
         }
 
         /// Waits until writing may succeed. Otherwise like [`ready`](Self::ready).
+        ///
+        /// - *Completes with* `()`; an error of the driver; or stopped.
+        /// - *If dropped*, nothing has happened.
+        /// - *Runs on* the current task.
+        ///
+        /// ```
+        /// use convoke::net::UdpSocket;
+        ///
+        /// async fn wait(socket: &UdpSocket) -> std::io::Result<()> {
+        ///     socket.writable().await
+        /// }
+        /// ```
         #[track_caller]
         pub fn writable(&self) -> impl Future<Output = std::io::Result<()>> + Send + '_ {
             self.ready(convoke_io::driver::Interest::Write)
@@ -87,6 +107,16 @@ macro_rules! readiness_methods {
         ///   `WouldBlock`.
         /// - *If dropped*, the last call has returned `WouldBlock`.
         /// - *Runs on* the current task.
+        ///
+        /// ```
+        /// use convoke::net::{Interest, TcpStream};
+        ///
+        /// async fn read(stream: &TcpStream) -> std::io::Result<u8> {
+        ///     let mut byte = [0];
+        ///     stream.async_io(Interest::Read, || stream.try_read(&mut byte)).await?;
+        ///     Ok(byte[0])
+        /// }
+        /// ```
         #[track_caller]
         pub fn async_io<'a, T>(
             &'a self,

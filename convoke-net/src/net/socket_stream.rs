@@ -11,17 +11,16 @@ use std::sync::Arc;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
+use super::closing::closed;
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::kind::Kind;
 use super::poll_slot::PollSlots;
 use super::readiness::readiness_methods;
 use super::stream_io::{FillBuffer, ReadSome, SendBuffer};
-use crate::stream::raw::discard;
-use crate::stream::{Lease, Linger};
-use convoke_io::attempting::{Waiter, attempt};
+use crate::stream::Lease;
+use convoke_io::attempting::attempt;
 use convoke_io::driver::{Interest, SocketOption, Source, try_read_into};
 use convoke_io::transfer::{Inward, Outward, Transfer};
-use convoke_task::{AsyncClose, Exit};
 
 /// The number of bytes by which [`SocketStream::read_buf`] grows a full buffer, at least.
 pub const READ_GROWTH: usize = 4096;
@@ -34,7 +33,7 @@ pub const READ_GROWTH: usize = 4096;
 /// # Closing
 /// [`using`](convoke_task::using()) a stream, or [`close_with`](SocketStream::close_with), closes it so that
 /// what was written is delivered: the peer reads the end of the stream, and input is discarded until the peer
-/// ends too, within the limits of [`Linger`]. Dropping it closes at once: the kernel still delivers what was
+/// ends too, within the limits of [`Linger`](crate::stream::Linger). Dropping it closes at once: the kernel still delivers what was
 /// written if all input was read, but unread input resets the connection, and bytes that the peer has not
 /// received yet are lost.
 pub struct SocketStream<K> {
@@ -79,6 +78,22 @@ impl<K: Kind> SocketStream<K> {
     }
 
     /// Reads the available bytes into several buffers, in order. Otherwise like [`read`](SocketStream::read).
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::IoSliceMut;
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn parts(stream: &TcpStream) -> std::io::Result<usize> {
+    ///     let (mut head, mut body) = ([0; 4], [0; 508]);
+    ///     let mut both = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut body)];
+    ///     stream.read_vectored(&mut both).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_vectored<'a, 'b: 'a>(
         &'a self,
@@ -143,6 +158,20 @@ impl<K: Kind> SocketStream<K> {
     }
 
     /// Reads the available bytes without consuming them. Otherwise like [`read`](SocketStream::read).
+    ///
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn is_tls(stream: &TcpStream) -> std::io::Result<bool> {
+    ///     let mut first = [0];
+    ///     Ok(stream.peek(&mut first).await? == 1 && first[0] == 0x16)
+    /// }
+    /// ```
     #[track_caller]
     pub fn peek<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Read, move |source| source.try_peek(buffer))
@@ -200,6 +229,14 @@ impl<K: Kind> SocketStream<K> {
     /// - *Completes with* the number of bytes; an error of the connection; or stopped.
     /// - *If dropped*, nothing was written.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn some(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    ///     stream.write(bytes).await
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
@@ -207,6 +244,19 @@ impl<K: Kind> SocketStream<K> {
     }
 
     /// Writes from several buffers, in order. Otherwise like [`write`](SocketStream::write).
+    ///
+    /// - *Completes with* the number of bytes; an error of the connection; or stopped.
+    /// - *If dropped*, nothing was written.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use std::io::IoSlice;
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn parts(stream: &TcpStream, body: &[u8]) -> std::io::Result<usize> {
+    ///     stream.write_vectored(&[IoSlice::new(b"head"), IoSlice::new(body)]).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn write_vectored<'a, 'b: 'a>(
         &'a self,
@@ -242,6 +292,16 @@ impl<K: Kind> SocketStream<K> {
     /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has released
     ///   the buffer.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn send(stream: &TcpStream, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    ///     let (written, mut bytes) = stream.write_owned(bytes).await;
+    ///     bytes.drain(..written?);
+    ///     Ok(bytes) // What is left to write.
+    /// }
+    /// ```
     pub fn write_owned<B: AsRef<[u8]> + Send + 'static>(&self, buffer: B) -> Transfer<B, Outward> {
         Transfer::new(self.source.clone(), buffer)
     }
@@ -251,6 +311,14 @@ impl<K: Kind> SocketStream<K> {
     /// - *Completes with* `()`; an error of the connection; or stopped.
     /// - *If dropped*, nothing was read.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn wait(stream: &TcpStream) -> std::io::Result<()> {
+    ///     stream.readable().await
+    /// }
+    /// ```
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
@@ -281,32 +349,6 @@ impl<K: Kind> SocketStream<K> {
     /// Fails if there is no connection.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.source.shut_down(how)
-    }
-
-    /// Closes the connection so that what was written is delivered: shuts down the write side, then reads and
-    /// discards until the peer ends, or until a limit is reached. [`using`](convoke_task::using()) a stream
-    /// does this with the default limits.
-    ///
-    /// - *Completes with* `()`, also if a limit was reached or the connection is gone; an error of the
-    ///   driver; or stopped.
-    /// - *If dropped*, the connection is closed at once.
-    /// - *Runs on* the current task.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use convoke::io::Linger;
-    /// use convoke::net::TcpStream;
-    ///
-    /// async fn refuse(stream: TcpStream) -> std::io::Result<()> {
-    ///     stream.write_all(b"too many clients\n").await?;
-    ///     stream.close_with(Linger::new().time(Duration::from_secs(2))).await
-    /// }
-    /// ```
-    pub async fn close_with(self, linger: Linger) -> io::Result<()> {
-        closed(self.source.shut_down(Shutdown::Write))?;
-        let mut waiter = Waiter::new(&self.source, Interest::Read);
-        discard(linger, |cx, buffer| waiter.poll(cx, |source| source.try_read(buffer))).await;
-        Ok(())
     }
 
     /// Returns the local address.
@@ -402,26 +444,6 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(closed(self.source.shut_down(Shutdown::Write)))
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<K: Kind> AsyncClose for SocketStream<K> {
-    type Error = io::Error;
-
-    /// Closes the connection with the default limits: see [`close_with`](SocketStream::close_with). If the
-    /// body failed, its error is kept: a broken connection does not close well either.
-    async fn close(self, exit: Exit) -> io::Result<()> {
-        let closed = self.close_with(Linger::new()).await;
-        if matches!(exit, Exit::Error) { Ok(()) } else { closed }
-    }
-}
-
-/// Treats a connection that is gone as closed.
-pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-        result => result,
     }
 }
 

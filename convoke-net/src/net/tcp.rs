@@ -42,6 +42,18 @@ impl TcpListener {
 
     /// Binds a listener with options, for example [`reuse_port`](ListenOptions::reuse_port) for one listener
     /// on each core. Otherwise like [`bind`](TcpListener::bind).
+    ///
+    /// - *Completes with* the listener; an error; or stopped.
+    /// - *If dropped*, nothing is bound.
+    /// - *Runs on* the current task. It belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{ListenOptions, TcpListener};
+    ///
+    /// async fn listen() -> std::io::Result<TcpListener> {
+    ///     TcpListener::bind_with("[::]:80", ListenOptions::new().only_v6(true)).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind_with(
         address: impl ToAddress,

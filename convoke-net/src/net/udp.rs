@@ -38,12 +38,32 @@ impl UdpSocket {
     /// - *Completes with* the socket; an error; or stopped.
     /// - *If dropped*, nothing is bound.
     /// - *Runs on* the current task. The socket belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn socket() -> std::io::Result<UdpSocket> {
+    ///     UdpSocket::bind("127.0.0.1:0").await
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         Self::bind_with(address, ListenOptions::default().reuse_address(false))
     }
 
     /// Binds a socket with options; the backlog is ignored. Otherwise like [`bind`](UdpSocket::bind).
+    ///
+    /// - *Completes with* the socket; an error; or stopped.
+    /// - *If dropped*, nothing is bound.
+    /// - *Runs on* the current task. It belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{ListenOptions, UdpSocket};
+    ///
+    /// async fn member() -> std::io::Result<UdpSocket> {
+    ///     UdpSocket::bind_with("0.0.0.0:5353", ListenOptions::new().reuse_port(true)).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind_with(
         address: impl ToAddress,
@@ -61,6 +81,16 @@ impl UdpSocket {
     /// - *Completes with* `()`; an error; or stopped.
     /// - *If dropped*, the peer may be set or not.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn to_server() -> std::io::Result<UdpSocket> {
+    ///     let socket = UdpSocket::bind("0.0.0.0:0").await?;
+    ///     socket.connect("server:53").await?;
+    ///     Ok(socket)
+    /// }
+    /// ```
     #[track_caller]
     pub fn connect<'a>(
         &'a self,
@@ -85,6 +115,14 @@ impl UdpSocket {
     /// - *Completes with* the number of bytes sent; an error; or stopped, and then nothing was sent.
     /// - *If dropped*, nothing was sent.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UdpSocket;
+    ///
+    /// async fn ping(socket: &UdpSocket) -> std::io::Result<usize> {
+    ///     socket.send_to(b"ping", ([127, 0, 0, 1], 7).into()).await
+    /// }
+    /// ```
     #[track_caller]
     pub fn send_to<'a>(
         &'a self,

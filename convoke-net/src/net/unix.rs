@@ -168,6 +168,14 @@ impl UnixDatagram {
     /// - *Completes with* the number of bytes sent; an error; or stopped, and then nothing was sent.
     /// - *If dropped*, nothing was sent.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::UnixDatagram;
+    ///
+    /// async fn log(socket: &UnixDatagram, line: &str) -> std::io::Result<usize> {
+    ///     socket.send_to(line.as_bytes(), "/dev/log").await
+    /// }
+    /// ```
     pub fn send_to<'a>(
         &'a self,
         buffer: &'a [u8],

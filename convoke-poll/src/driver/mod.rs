@@ -131,13 +131,13 @@ impl Shared {
 
     #[inline]
     pub(crate) fn count_parked(&self) {
-        self.parked.more();
+        self.parked.increment();
     }
 
     /// Counts waiters that ended outside of the driver's wait, and wakes the context if none are left.
     #[inline]
     pub(crate) fn count_finished(&self, operations: usize) {
-        if self.parked.less(operations) {
+        if self.parked.subtract(operations) {
             self.poller.wake();
         }
     }
@@ -159,7 +159,7 @@ impl Shared {
         drop(registry);
         ended += finished.len();
         // No wake-up is needed: the context counts again after this wait.
-        let _ = ended > 0 && self.parked.less(ended);
+        let _ = ended > 0 && self.parked.subtract(ended);
         waited
     }
 }
@@ -207,7 +207,7 @@ impl Driver for PollDriver {
     }
 
     fn in_flight(&self) -> usize {
-        self.shared.parked.ask()
+        self.shared.parked.request()
     }
 
     fn shut_down(&self) {

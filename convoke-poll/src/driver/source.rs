@@ -246,17 +246,17 @@ mod tests {
 
     /// Without edges the kernel is asked for each event, and may refuse.
     #[test]
-    fn a_kernel_that_refuses_to_tell_of_events_fails_those_who_wait() {
+    fn a_kernel_that_refuses_to_report_events_fails_the_waiters() {
         let driver = PollDriver::portable_without_edges().unwrap();
         let (near, _far) = crate::sockets::pair().unwrap();
         let source = PollSource::unconnected(&driver.shared, near).unwrap();
         source.state.add().unwrap();
         assert_eq!(source.try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        // It does not know the socket any more.
+        // The kernel does not know the socket any more.
         driver.shared.poller.delete(source.state.socket.handle());
         let woken = Arc::new(Woken::default());
         let ticket = source.watch(Interest::Read, Ticket::NONE, &Waker::from(woken.clone()));
-        assert!(ticket.is_some() && woken.0.load(Ordering::Relaxed), "who waits is told");
+        assert!(ticket.is_some() && woken.0.load(Ordering::Relaxed), "the watcher is woken");
         let error = source.try_read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let read = block_on(async { Transfer::<_, Inward>::new(source.clone(), [0_u8; 1]).await });

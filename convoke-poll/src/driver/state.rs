@@ -406,7 +406,7 @@ fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
 // Out of line: `wake` is inlined for two directions, and mostly only one has a watcher.
 #[inline(never)]
 fn wake_some(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
-    if !watchers.wake_first_at_home() {
+    if !watchers.wake_first_locally() {
         return wake_rest(watchers, finished, 0);
     }
     if watchers.is_empty() { 1 } else { wake_rest(watchers, finished, 1) }

@@ -2,21 +2,20 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomPinned;
-use core::ops::Range;
+use core::marker::{PhantomData, PhantomPinned};
+use core::ops::{Deref, Range};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::bulk_share::Share;
-use super::trampoline::Enclosing;
-use crate::operation::EnvAbove;
+use super::continuation::{Continuation, Sequenced, Step};
+use crate::operation::{EnvAbove, Posted, Resume};
 use crate::{Completes, Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
-use convoke_core::raw::{Call, Header, Runnable, WorkKind};
+use convoke_core::raw::{Call, Operation};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
 
 /// Calls a function with every index below `count` and the value, and passes the value on.
@@ -40,219 +39,203 @@ use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
 /// let sum = just(AtomicUsize::new(0)).bulk(100, add).then(AtomicUsize::into_inner);
 /// assert_eq!(sync_wait(sum), Outcome::Value(4950));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Bulk<S, F> {
-    sender: S,
+pub type Bulk<S, F> = Sequenced<S, CallEach<F>>;
+
+/// The continuation of `bulk`: the calls, with the value.
+#[derive(Clone)]
+pub struct CallEach<F> {
     count: usize,
     f: F,
+    /// The executor on which the sender before completes, if that is known.
+    executor: Option<ExecutorRef>,
 }
 
-impl<S, F> Bulk<S, F> {
-    pub(crate) fn new(sender: S, count: usize, f: F) -> Self {
-        Self { sender, count, f }
+impl<F> CallEach<F> {
+    pub(crate) fn new(count: usize, f: F) -> Self {
+        Self { count, f, executor: None }
     }
+}
+
+impl<V, E, F> Continuation<V, E> for CallEach<F>
+where
+    V: Send + Sync,
+    F: Fn(usize, &V) + Send + Sync,
+{
+    type Next = Calls<V, E, F>;
+
+    #[inline]
+    fn starts<S: Sender<Value = V, Error = E>>(&mut self, first: &S, env: &Env) {
+        self.executor = first.completes_on(env);
+    }
+
+    #[inline]
+    fn step(self, outcome: Outcome<V, E>) -> Step<Calls<V, E, F>> {
+        Step::from_value(outcome, |value| Calls { value, calls: self, _error: PhantomData })
+    }
+}
+
+/// The sender that calls a function with every index and a value, and completes with the value.
+#[derive(Debug)]
+pub struct Calls<V, E, F> {
+    value: V,
+    calls: CallEach<F>,
+    _error: PhantomData<fn() -> E>,
 }
 
 // SAFETY: rules 1 and 2 of `Sender`: the last runner completes the receiver last, when all others have left.
-// Rule 3: the runners are the completion of the sender before and helpers on the executor that it completes
-// on.
+// Rule 3: the runners are `start`, which is called where the sender before has completed, and helpers on the
+// executor that it completes on. Not inline, because helpers may still run.
 #[diagnostic::do_not_recommend]
-unsafe impl<S, F> Sender for Bulk<S, F>
+unsafe impl<V, E, F> Sender for Calls<V, E, F>
 where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
+    V: Send + Sync,
+    F: Fn(usize, &V) + Send + Sync,
 {
-    type Value = S::Value;
-    type Error = S::Error;
-    // Not inline, because helpers may still run; but all of them are on the executor.
-    const COMPLETES: Completes = S::COMPLETES.and(Completes::Here);
-    type Operation<R: Receiver<S::Value, S::Error>> = BulkOperation<S, F, R>;
+    type Value = V;
+    type Error = E;
+    const COMPLETES: Completes = Completes::Here;
+    type Operation<R: Receiver<V, E>> = BulkOperation<V, E, F, R>;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> BulkOperation<S, F, R> {
+    fn connect<R: Receiver<V, E>>(self, receiver: R) -> BulkOperation<V, E, F, R> {
+        let CallEach { count, f, executor } = self.calls;
+        // Caught: the executor may be implemented by the program.
+        let width = Panic::catch(|| executor.as_ref().map_or(1, Executor::parallelism));
+        let (width, broken) = match width {
+            Ok(width) => (width, None),
+            Err(panic) => (1, Some(panic)),
+        };
+        let runners = width.min(count).max(1);
+        let share = Share::new(count, runners);
+        if let Some(panic) = broken {
+            share.end_with(panic);
+        }
         BulkOperation {
-            first: Slot::new(),
-            sender: UnsafeCell::new(Some(self.sender)),
-            executor: UnsafeCell::new(None),
-            count: self.count,
-            f: self.f,
-            value: UnsafeCell::new(None),
-            share: UnsafeCell::new(Share::new(0, 1)),
-            runners: AtomicUsize::new(0),
-            helpers: UnsafeCell::new(Box::new([])),
+            executor: Cell::new(executor),
+            f,
+            value: UnsafeCell::new(Some(self.value)),
+            share: UnsafeCell::new(share),
+            runners: AtomicUsize::new(runners),
+            helpers: UnsafeCell::new(Box::default()),
             env: EnvAbove::new(),
             receiver: UnsafeCell::new(Some(receiver)),
+            _error: PhantomData,
             _pinned: PhantomPinned,
         }
     }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
 }
 
-/// The operation of `bulk`.
+/// The operation of [`Calls`].
 ///
-/// 1. Until the sender before has completed, first `start` and then its completion is the only user of
-///    everything.
-/// 2. From then on all runners read `value`, `share` and `env` through `&`, until each has left. The thread
-///    on which the value arrived is a runner too, and leaves after it has posted all helpers.
-/// 3. A helper belongs to the holder of its runnable.
+/// 1. `start` is the only user until it posts the first helper.
+/// 2. The runners, which are `start` and the helpers, share `f`, the value, the share and `env`, which are
+///    read-only, until each of them leaves. `start` leaves after it has posted all helpers.
+/// 3. A helper carries a runner, and belongs to the holder of its runnable.
 /// 4. The last runner to leave is the only user of everything, and completes the receiver.
-pub struct BulkOperation<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-    first: Slot<S::Operation<BulkReceiver<S, F, R>>>,
-    sender: UnsafeCell<Option<S>>,
-    executor: UnsafeCell<Option<ExecutorRef>>,
-    count: usize,
+pub struct BulkOperation<V, E, F, R> {
+    executor: Cell<Option<ExecutorRef>>,
     f: F,
-    value: UnsafeCell<Option<S::Value>>,
+    value: UnsafeCell<Option<V>>,
     share: UnsafeCell<Share>,
     runners: AtomicUsize,
-    helpers: UnsafeCell<Box<[Helper]>>,
+    helpers: UnsafeCell<Box<[Posted<Runner<V, E, F, R>>]>>,
     env: EnvAbove,
     receiver: UnsafeCell<Option<R>>,
+    _error: PhantomData<fn() -> E>,
     _pinned: PhantomPinned,
 }
 
-/// The unit that is posted to the executor.
-#[repr(C)]
-struct Helper {
-    // First, so that a pointer to it is a pointer to the helper.
-    header: Header,
-    operation: NonNull<()>,
-}
-
-// SAFETY: the pointer leads to the operation, which is `Send`.
-unsafe impl Send for Helper {}
-
-// SAFETY: all parts are `Send`, and those that runners share (rule 2) are `Sync`; rules 1 and 4 give the rest
-// to one thread at a time.
-unsafe impl<S, F, R> Sync for BulkOperation<S, F, R>
+impl<V, E, F, R> Operation for BulkOperation<V, E, F, R>
 where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-}
-
-impl<S, F, R> Operation for BulkOperation<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
+    V: Send + Sync,
+    F: Fn(usize, &V) + Send + Sync,
+    R: Receiver<V, E>,
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 1: everything is ours until the child starts, and nothing is touched afterwards. The
-        // operation is pinned.
+        let runner = Runner(NonNull::from(self.as_ref().get_ref()));
+        // SAFETY: rule 1: nothing is shared yet. Rule 4: the receiver is not moved until the last runner, which
+        // reads the environment no more, takes it.
         unsafe {
-            let operation = this.as_ref();
-            if let (Some(sender), Some(receiver)) =
-                ((*operation.sender.get()).take(), &*operation.receiver.get_const())
-            {
-                operation.env.ask(receiver);
-                *operation.executor.get() = sender.completes_on(operation.env.get());
-                let receiver = BulkReceiver { operation: this };
-                Slot::run(NonNull::from(&operation.first), || sender.connect(receiver));
+            if let Some(receiver) = &*runner.receiver.get_const() {
+                runner.env.ask(receiver);
             }
         }
+        // Relaxed: this thread wrote it, or started after the one that did.
+        let helpers = runner.runners.load(Ordering::Relaxed) - 1;
+        if let Some(executor) = runner.executor.take()
+            && helpers > 0
+        {
+            runner.post_helpers(&executor, helpers);
+        }
+        runner.work();
+        runner.leave();
     }
 }
 
-impl<S, F, R> BulkOperation<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-    /// Spreads the calls, and makes a share of them.
-    ///
-    /// # Safety
-    /// Called once, when the child has completed (rule 1). The caller touches nothing afterwards.
-    #[inline]
-    unsafe fn spread(this: NonNull<Self>, value: S::Value) {
-        // SAFETY: rule 1 until the first helper is posted, then rule 2: this call is a runner until `leave`.
-        unsafe {
-            let operation = this.as_ref();
-            *operation.value.get() = Some(value);
-            let executor = (*operation.executor.get()).take();
-            let width = Panic::catch(|| executor.as_ref().map_or(1, Executor::parallelism));
-            let (width, broken) = match width {
-                Ok(width) => (width, None),
-                Err(panic) => (1, Some(panic)),
-            };
-            let runners = width.min(operation.count).max(1);
-            *operation.share.get() = Share::new(operation.count, runners);
-            if let Some(panic) = broken {
-                (*operation.share.get_const()).end_with(panic);
-            }
-            // Relaxed: posting the helpers publishes it.
-            operation.runners.store(runners, Ordering::Relaxed);
-            if let Some(executor) = executor
-                && runners > 1
-            {
-                Self::post_helpers(this, &executor, runners - 1);
-            }
-            operation.work();
-            Self::leave(this);
-        }
-    }
+/// A runner that has not left (rule 2).
+pub struct Runner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);
 
-    /// Posts the helpers to the executor.
-    ///
-    /// # Safety
-    /// Called once, by the first runner, before it leaves (rules 1 and 2).
+// SAFETY: all parts of the operation are `Send`, and those that runners share (rule 2) are `Sync`; rules 1 and
+// 4 give the rest to one thread at a time.
+unsafe impl<V: Send + Sync, E, F: Send + Sync, R: Send> Send for Runner<V, E, F, R> {}
+
+impl<V, E, F, R> Deref for Runner<V, E, F, R> {
+    type Target = BulkOperation<V, E, F, R>;
+
+    #[inline]
+    fn deref(&self) -> &BulkOperation<V, E, F, R> {
+        // SAFETY: rule 2: a runner has not left, so the operation is alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<V, E, F, R> Resume for Runner<V, E, F, R>
+where
+    V: Send + Sync,
+    F: Fn(usize, &V) + Send + Sync,
+    R: Receiver<V, E>,
+{
+    /// Runs a helper: makes calls, unless it is dropped unrun, and leaves.
+    fn resume(self, call: Call) {
+        if call == Call::Run {
+            self.work();
+        }
+        self.leave();
+    }
+}
+
+impl<V, E, F, R> Runner<V, E, F, R>
+where
+    V: Send + Sync,
+    F: Fn(usize, &V) + Send + Sync,
+    R: Receiver<V, E>,
+{
+    /// Posts the helpers to the executor. Called once, by `start`.
     #[inline(never)]
-    unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
-        let helper =
-            || Helper { header: Header::new(const { &WorkKind::new(Self::help) }), operation: this.cast() };
-        // SAFETY: rule 1: no helper exists yet. They are not moved until the operation ends, which is after
-        // all of them have left. From the first post on, the box itself is not touched, because there are
-        // pointers into it.
+    fn post_helpers(&self, executor: &ExecutorRef, count: usize) {
+        // SAFETY: rule 1: no helper exists yet. From the first post on, the box itself is not touched, because
+        // there are pointers into it. The helpers do not move until the operation ends, which is after all of
+        // them have left; each is queued once.
         unsafe {
-            *this.as_ref().helpers.get() = (0..count).map(|_| helper()).collect();
-            let helpers = (*this.as_ref().helpers.get()).as_mut_ptr();
+            *self.helpers.get() = (0..count).map(|_| Posted::new()).collect();
+            let helpers = (*self.helpers.get()).as_mut_ptr();
             for at in 0..count {
-                let runnable = Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast());
+                let helper = NonNull::new_unchecked(helpers.add(at));
+                let runnable = Posted::runnable(helper, Self(self.0));
                 // A post that panics drops its helper, which leaves. The others must still be posted, because
                 // the last runner waits for them.
                 if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
-                    (*this.as_ref().share.get_const()).end_with(panic);
+                    (*self.share.get_const()).end_with(panic);
                 }
             }
         }
     }
 
-    /// Runs a helper: makes calls, unless it is dropped unrun, and leaves.
-    ///
-    /// # Safety
-    /// Called once for each helper, by its runnable.
-    unsafe fn help(header: NonNull<Header>, call: Call) {
-        // SAFETY: rule 3: the helper is ours. The header is its first field (`repr(C)`), and the pointer was
-        // made from the whole helper. The operation is alive until this runner leaves.
-        unsafe {
-            let this = header.cast::<Helper>().as_ref().operation.cast::<Self>();
-            if call == Call::Run {
-                this.as_ref().work();
-            }
-            Self::leave(this);
-        }
-    }
-
     /// Makes calls until there are none left to claim.
-    ///
-    /// # Safety
-    /// Rule 2: the caller is a runner.
     #[inline]
-    unsafe fn work(&self) {
-        // SAFETY: rule 2: the caller is a runner, and all three are read-only until every runner has left.
+    fn work(&self) {
+        // SAFETY: rule 2: this is a runner, and all three are read-only until every runner has left.
         let (share, value, env) =
             unsafe { (&*self.share.get_const(), &*self.value.get_const(), self.env.get()) };
         if let Some(value) = value {
@@ -261,28 +244,21 @@ where
     }
 
     /// Leaves; the last runner completes the receiver.
-    ///
-    /// # Safety
-    /// The caller is a runner (rule 2), and touches nothing afterwards.
     #[inline]
-    unsafe fn leave(this: NonNull<Self>) {
-        // SAFETY: rule 2 until the count is given back; rule 4 for the last runner.
-        unsafe {
-            let operation = this.as_ref();
-            // If ours is the only count left, no other thread changes it, and we need not either. Acquire:
-            // for the writes of the others before they left.
-            let alone = operation.runners.load(Ordering::Acquire) == 1;
-            if alone || operation.runners.fetch_sub(1, Ordering::AcqRel) == 1 {
-                let value = (*operation.value.get())
-                    .take()
-                    .expect("the value is stored before the first runner runs");
-                // `end` drops the value unless it is the outcome, and that may panic.
-                let outcome = Panic::catch(|| (*operation.share.get()).end(value));
-                let outcome = outcome.unwrap_or_else(Outcome::Panicked);
-                if let Some(receiver) = (*operation.receiver.get()).take() {
-                    receiver.complete(outcome);
-                }
-            }
+    fn leave(self) {
+        // If ours is the only count left, no other thread changes it, and we need not either. Acquire: for the
+        // writes of the others before they left.
+        let alone = self.runners.load(Ordering::Acquire) == 1;
+        if !alone && self.runners.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        // SAFETY: rule 4: this is the last runner, the only user.
+        let (value, share, receiver) =
+            unsafe { ((*self.value.get()).take(), &mut *self.share.get(), (*self.receiver.get()).take()) };
+        if let (Some(value), Some(receiver)) = (value, receiver) {
+            // `end` drops the value unless it is the outcome, and that may panic.
+            let outcome = Panic::catch(|| share.end(value));
+            receiver.complete(outcome.unwrap_or_else(Outcome::Panicked));
         }
     }
 }
@@ -298,81 +274,21 @@ fn call_each<V, F: Fn(usize, &V)>(f: &F, value: &V, range: Range<usize>) {
     }
 }
 
-/// The receiver of the sender before: a pointer to the operation.
-pub struct BulkReceiver<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-    operation: NonNull<BulkOperation<S, F, R>>,
-}
-
-// SAFETY: the operation is `Send`, and rule 1 makes the completion of the sender before its only user.
-unsafe impl<S, F, R> Send for BulkReceiver<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-}
-
-#[diagnostic::do_not_recommend]
-impl<S, F, R> Receiver<S::Value, S::Error> for BulkReceiver<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<S::Value, S::Error>) {
-        // SAFETY: rule 1: the child has completed, so this call is the only user. The operation is alive
-        // until its receiver is completed.
-        unsafe {
-            let operation = self.operation.as_ref();
-            let outcome = operation.first.clear_after(outcome);
-            if let Outcome::Value(value) = outcome {
-                return BulkOperation::spread(self.operation, value);
-            }
-            if let Some(receiver) = (*operation.receiver.get()).take() {
-                receiver.complete(outcome);
-            }
-        }
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        // SAFETY: rule 1: the child has not completed, so the operation is alive and its receiver is not
-        // moved.
-        unsafe { self.operation.as_ref().env.get() }
-    }
-
-    #[inline]
-    fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the child is running, and `env.ask` was called before it started.
-        unsafe { self.operation.as_ref().env.enclosing() }
-    }
-}
-
-impl<S, F, R> fmt::Debug for BulkOperation<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
+impl<F> fmt::Debug for CallEach<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BulkOperation").field("count", &self.count).finish_non_exhaustive()
+        f.debug_struct("CallEach").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
-impl<S, F, R> fmt::Debug for BulkReceiver<S, F, R>
-where
-    S: Sender<Value: Send + Sync>,
-    F: Fn(usize, &S::Value) + Send + Sync,
-    R: Receiver<S::Value, S::Error>,
-{
+impl<V, E, F, R> fmt::Debug for BulkOperation<V, E, F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BulkReceiver").finish_non_exhaustive()
+        f.debug_struct("BulkOperation").finish_non_exhaustive()
+    }
+}
+
+impl<V, E, F, R> fmt::Debug for Runner<V, E, F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").finish_non_exhaustive()
     }
 }
 

@@ -16,6 +16,12 @@ pub trait Continuation<V, E>: Send {
     /// The work that may follow.
     type Next: Sender;
 
+    /// Is called right before the first work starts in `env`. Must not panic.
+    #[inline]
+    fn starts<S: Sender<Value = V, Error = E>>(&mut self, first: &S, env: &Env) {
+        let _ = (first, env);
+    }
+
     /// Decides, from the outcome of the first work, what follows.
     fn step(self, outcome: Outcome<V, E>) -> Step<Self::Next>;
 
@@ -124,9 +130,13 @@ where
 
     #[inline]
     fn start(mut turn: SerialTurn<Self>) {
-        if let Some(first) = turn.parts().first.take() {
-            turn.run(first);
-        }
+        let Some(first) = turn.parts().first.take() else { return };
+        let continuation = turn.parts().continuation.take().map(|mut continuation| {
+            continuation.starts(&first, turn.receiver().env());
+            continuation
+        });
+        turn.parts().continuation = continuation;
+        turn.run(first);
     }
 
     #[inline]

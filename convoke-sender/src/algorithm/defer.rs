@@ -50,14 +50,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
-
-    #[test]
-    fn completes_with_whatever_the_sender_made_completes_with() {
-        for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(defer(|| sender)).outcome(), outcome);
-        }
-    }
+    use crate::testing::Connected;
 
     #[test]
     fn the_function_is_called_at_the_start_and_not_before() {
@@ -66,32 +59,5 @@ mod tests {
         assert!(!called.load(Ordering::Relaxed));
         assert_eq!(connected.outcome(), Outcome::Value(false));
         assert!(called.load(Ordering::Relaxed));
-    }
-
-    #[test]
-    fn a_panic_of_the_function_is_the_outcome() {
-        let outcome = Connected::new(defer(|| -> Just<i32> { panic!("boom") })).outcome();
-        assert_eq!(outcome, Outcome::Panicked(Panic::new("boom")));
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender_made() {
-        let sender = defer(never::<i32>);
-        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32>::new();
-        let outcome = Connected::stoppable(defer(|| gate.sender()), &source).meanwhile(|running| {
-            assert!(!running.is_complete());
-            source.request_stop(StopReason::Requested);
-        });
-        assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(defer(move || -> Just<i32> { unreachable!("{token:?}") })));
-        assert_eq!(count.dropped(), 1);
     }
 }

@@ -39,7 +39,7 @@ impl<V, E> Transform<Outcome<V, E>, Never> for ValueAsOutcome {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, all_doors};
 
     #[test]
     fn the_outcome_in_the_value_is_the_outcome() {
@@ -53,31 +53,5 @@ mod tests {
     fn a_panic_of_the_sender_itself_passes() {
         let sender = just_from(|| -> Outcome<i32, &str> { panic!("boom") }).dematerialize();
         assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
-    }
-
-    #[test]
-    fn it_undoes_materialize_for_every_door() {
-        for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(sender.materialize().dematerialize()).start().outcome(), outcome);
-        }
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
-        let sender = never::<Outcome<i32, &str>>().dematerialize();
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<Outcome<i32, &str>>::new();
-        let running = Connected::stoppable(gate.sender().dematerialize(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_drops_the_sender() {
-        let count = DropCount::new();
-        drop(Connected::new(Gate::<Outcome<i32, &str>>::new().holding(count.token()).dematerialize()));
-        assert_eq!(count.dropped(), 1);
     }
 }

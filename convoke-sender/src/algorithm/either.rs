@@ -128,7 +128,7 @@ impl<A: Operation, B: Operation> Operation for EitherOperation<A, B> {
 mod tests {
     use crate::Completes;
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of};
     use convoke_core::Env;
 
     #[test]
@@ -161,18 +161,6 @@ mod tests {
         assert_eq!(Either::<i32, u8>::Left(1).right(), None);
         assert_eq!(Either::<u8, _>::Right(2).right(), Some(2));
         assert_eq!(Either::<u8, i32>::Right(2).left(), None);
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_chosen_one() {
-        let sender = Either::<_, Just<i32>>::Left(never::<i32>());
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32>::new();
-        let running = Connected::stoppable(Either::<Just<i32>, _>::Right(gate.sender()), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
     }
 
     #[test]

@@ -90,7 +90,7 @@ tuples! {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Ends, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -135,6 +135,22 @@ mod tests {
         assert_eq!(outcome, Outcome::Error("e"));
     }
 
+    /// Once, branches that cannot fail were not stopped because of another: the whole waited for ever.
+    #[test]
+    fn branches_that_cannot_fail_are_stopped_by_one_that_stops_or_panics() {
+        for end in [Outcome::Stopped, Outcome::Panicked(Panic::new("p"))] {
+            let (ending, other) = (Gate::<u8>::new(), Gate::<u8>::new());
+            let expected =
+                if end.is_panicked() { Outcome::Panicked(Panic::new("p")) } else { Outcome::Stopped };
+            let sender = just(()).fork_join((|()| ending.sender(), |()| other.sender()));
+            let outcome = Connected::new(sender).meanwhile(|_| {
+                ending.complete(end);
+                assert_eq!(other.asked_to_stop(), Some(StopReason::Sibling));
+            });
+            assert_eq!(outcome, expected);
+        }
+    }
+
     #[test]
     fn a_panic_of_a_function_is_the_outcome_and_nothing_is_started() {
         let count = DropCount::new();
@@ -156,14 +172,5 @@ mod tests {
         assert!(!running.is_complete());
         source.request_stop(StopReason::Requested);
         assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        let unreachable = move |_: i32| -> Ends<u8, Never> { unreachable!("{token:?}") };
-        drop(Connected::new(just(1).fork_join((unreachable, just::<i32>))));
-        assert_eq!(count.dropped(), 1);
     }
 }

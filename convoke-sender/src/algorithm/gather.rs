@@ -4,16 +4,17 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
+use core::marker::{PhantomData, PhantomPinned};
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::trampoline::Enclosing;
 use crate::operation::{Children, EnvAbove};
-use crate::{Completes, Receiver};
+use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Operation;
 use convoke_core::raw::ScopedEnv;
+use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
@@ -26,15 +27,20 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
     note = "the senders of a group have the same error type: say `may_fail()` or `map_error` where they differ",
     note = "their values and errors must be `Send`, as they are stored until all have completed"
 )]
-pub trait Gather: Sized + Send {
+///
+/// # Safety
+/// The operation of the group relies on these rules:
+/// 1. `connect` passes each slot to [`Parent::connect`], once, and there are `count` of them. `start` passes
+///    each to [`Starter::start`], once. Nothing else uses the slots.
+/// 2. `connect` makes at most one [`Place`] of a [`Room`], of rooms in the `kept` that it was given, and gives
+///    it to one child.
+pub unsafe trait Gather: Sized + Send {
     /// The type of the value that the group completes with.
     type Value;
     /// The type of the error that the group fails with.
     type Error;
     /// The compile-time knowledge about where the group completes: inline if all children are.
     const COMPLETES: Completes;
-    /// True if the outcome of a child can be a reason to stop the others. If false, there is no stop source.
-    const STOPS: bool;
     /// The storage of outcomes until all children have completed. The children share it through `&`.
     type Kept: Send;
     /// The storage of the operations of the children.
@@ -50,10 +56,7 @@ pub trait Gather: Sized + Send {
     fn slots<R: Receiver<Self::Value, Self::Error>>(&self) -> Self::Slots<R>;
 
     /// Connects all children.
-    ///
-    /// # Safety
-    /// The slots are pinned, empty, and not used otherwise; `parent` is the operation that contains them.
-    unsafe fn connect<R: Receiver<Self::Value, Self::Error>>(
+    fn connect<R: Receiver<Self::Value, Self::Error>>(
         self,
         slots: &Self::Slots<R>,
         kept: &Self::Kept,
@@ -61,10 +64,7 @@ pub trait Gather: Sized + Send {
     );
 
     /// Starts all children.
-    ///
-    /// # Safety
-    /// Called once, after `connect`; the slots outlive the completion of all children and this call.
-    unsafe fn start<R: Receiver<Self::Value, Self::Error>>(slots: &Self::Slots<R>);
+    fn start<R: Receiver<Self::Value, Self::Error>>(slots: &Self::Slots<R>, starter: &Starter<'_>);
 
     /// Returns the outcome of the group. Called when all children have completed.
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, Self::Error>;
@@ -74,6 +74,51 @@ pub trait Gather: Sized + Send {
 pub trait Accept<P, V, E>: Gather {
     /// Stores the outcome as needed, and returns the reason if the other children are to stop now.
     fn accept(kept: &Self::Kept, index: P, outcome: Outcome<V, E>) -> Option<StopReason>;
+}
+
+/// The storage of one child's result. It is empty until the child that has its [`Place`] writes it.
+pub struct Room<V>(UnsafeCell<Option<V>>);
+
+impl<V> Room<V> {
+    /// Creates an empty room.
+    #[inline]
+    pub fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// Takes the result, if there is one.
+    #[inline]
+    pub fn take(&mut self) -> Option<V> {
+        self.0.get_mut().take()
+    }
+
+    /// Returns the result, if there is one.
+    #[inline]
+    pub fn into_inner(self) -> Option<V> {
+        self.0.into_inner()
+    }
+}
+
+/// The right of one child to write its [`Room`].
+pub struct Place<V>(NonNull<Room<V>>);
+
+// SAFETY: rule 2 of `Gather`: only the child that has the place uses the room, until all have completed.
+unsafe impl<V: Send> Send for Place<V> {}
+
+impl<V> Place<V> {
+    /// Creates the place of a room, in [`Gather::connect`].
+    #[inline]
+    pub(super) fn of(room: &Room<V>) -> Self {
+        Self(NonNull::from(room))
+    }
+
+    /// Writes the result.
+    #[inline]
+    pub(super) fn put(self, result: V) {
+        // SAFETY: rule 2 of `Gather`: the place is the only one of its room, which is part of `kept`. Rule 2
+        // of `Gathering`: that is alive, as the child that calls this has not given back its count.
+        unsafe { self.0.as_ref().0.with_mut(|room| *room = Some(result)) };
+    }
 }
 
 /// The operation of a group.
@@ -192,10 +237,38 @@ where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
-    /// Returns the receiver of the child at `index`.
+    /// Connects the child at `index` into its slot.
     #[inline]
-    pub fn child<P>(self, index: P) -> Child<G, R, P> {
-        Child { parent: self, index }
+    pub(super) fn connect<P, S>(self, slot: &Slot<S::Operation<Child<G, R, P>>>, sender: S, index: P)
+    where
+        P: Send,
+        S: Sender,
+        G: Accept<P, S::Value, S::Error>,
+    {
+        // SAFETY: rule 1 of `Gather`: `Gather::connect` passes each slot once, so it is empty. It is part of
+        // the operation, which is pinned; rule 1: `start` is its only user.
+        unsafe { slot.connect(|| sender.connect(Child { parent: self, index })) };
+    }
+
+    /// Returns the operation. Called by a child that has not given back its count, or by `start`.
+    #[inline]
+    fn operation(&self) -> &Gathering<G, R> {
+        // SAFETY: rules 1 and 2: `start` and each child hold a count, and the operation is alive until the
+        // last one is given back.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// The right to start the children of a group: [`Gather::start`] has it.
+pub struct Starter<'a>(PhantomData<&'a ()>);
+
+impl Starter<'_> {
+    /// Starts the child in `slot`.
+    #[inline]
+    pub(super) fn start<O: Operation>(&self, slot: &Slot<O>) {
+        // SAFETY: rule 1 of `Gather`: the slot was connected, and is started once. Rule 1 of `Gathering`:
+        // `start` holds a count, so the slot outlives the child and this call.
+        unsafe { Slot::start(NonNull::from(slot)) };
     }
 }
 
@@ -253,9 +326,7 @@ where
         unsafe {
             let Self { borrowed, kept, receiver, .. } = this.as_ref();
             let kept = kept.get();
-            // Only a group that has a stop source runs callbacks that may have panicked.
-            let panic = if G::STOPS { borrowed.children.take_panic() } else { None };
-            let outcome = match panic {
+            let outcome = match borrowed.children.take_panic() {
                 Some(panic) => Outcome::Panicked(panic),
                 // Caught, because the stored outcomes that are not part of the result are dropped in there.
                 None => Panic::catch(|| G::outcome(&mut *kept)).unwrap_or_else(Outcome::Panicked),
@@ -279,12 +350,12 @@ where
         // (or, with inline children, until `deliver`, which is last). The operation is pinned, so children
         // may point to it.
         unsafe {
-            let this = parent.0.as_ref();
+            let this = parent.operation();
             let Some(group) = (*this.group.get()).take() else { return };
             if let Some(receiver) = &*this.receiver.get_const() {
                 this.above.ask(receiver);
             }
-            let armed = G::STOPS && !G::COMPLETES.is_inline() && group.count() > 1;
+            let armed = !G::COMPLETES.is_inline() && group.count() > 1;
             if armed {
                 this.arm();
             }
@@ -292,7 +363,7 @@ where
             if armed {
                 this.borrowed.children.link(this.above.get().stop());
             }
-            G::start(&this.slots);
+            G::start(&this.slots, &Starter(PhantomData));
             if G::COMPLETES.is_inline() {
                 Self::deliver(parent.0);
             } else {
@@ -315,7 +386,7 @@ where
         // SAFETY: rule 2: this call holds the child's count, so the operation is alive; nothing is touched
         // after `arrive`.
         unsafe {
-            let parent = self.parent.0.as_ref();
+            let parent = self.parent.operation();
             let stop = G::accept(&*parent.kept.get_const(), self.index, outcome);
             if G::COMPLETES.is_inline() {
                 // Rule 3, the exception: this child and those before it have ended, and those after it have
@@ -338,9 +409,9 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: rules 2 and 3: the child has not arrived, so both are alive, not moved, and read-only.
+        let parent = self.parent.operation();
+        // SAFETY: rules 2 and 3: the child has not arrived, so both are not moved, and read-only.
         unsafe {
-            let parent = self.parent.0.as_ref();
             match &*parent.borrowed.env.get_const() {
                 Some(env) => env,
                 None => parent.above.get(),
@@ -350,8 +421,7 @@ where
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rules 2 and 3: the child has not arrived, so `above` is alive and read-only.
-        unsafe { self.parent.0.as_ref().above.enclosing() }
+        self.parent.operation().above.enclosing()
     }
 }
 
@@ -359,6 +429,30 @@ where
 /// complete decides and it is not known which one that is.
 pub(super) const fn together(all: Completes) -> Completes {
     if all.is_inline() { Completes::Inline } else { Completes::Anywhere }
+}
+
+impl<V> Default for Room<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V> fmt::Debug for Room<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}
+
+impl<V> fmt::Debug for Place<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Starter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Starter").finish_non_exhaustive()
+    }
 }
 
 impl<G, R> fmt::Debug for Gathering<G, R>

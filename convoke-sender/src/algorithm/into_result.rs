@@ -35,7 +35,7 @@ impl<V, E> Transform<V, E> for ErrorAsValue {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, all_doors};
 
     #[test]
     fn value_and_error_become_a_result_and_the_other_doors_pass() {
@@ -48,24 +48,5 @@ mod tests {
         for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
             assert_eq!(Connected::new(sender.into_result()).start().outcome(), expected);
         }
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
-        let sender = never::<i32>().into_result();
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32, &str>::new();
-        let running = Connected::stoppable(gate.sender().into_result(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_drops_the_sender() {
-        let count = DropCount::new();
-        drop(Connected::new(Gate::<i32, &str>::new().holding(count.token()).into_result()));
-        assert_eq!(count.dropped(), 1);
     }
 }

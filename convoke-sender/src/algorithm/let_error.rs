@@ -45,25 +45,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, all_doors, stopped_env};
-
-    #[test]
-    fn continues_from_an_error_and_lets_the_other_outcomes_pass() {
-        for (outcome, sender) in all_doors(1, "e") {
-            let sender = sender.let_error(|e| just_error::<i32, _>(e.len()));
-            assert_eq!(Connected::new(sender).start().outcome(), outcome.map_error(str::len));
-        }
-        for (outcome, second) in all_doors(1, "e") {
-            let sender = just_error(()).let_error(|()| second);
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
-        }
-    }
-
-    #[test]
-    fn a_panic_of_the_function_is_the_outcome() {
-        let sender = just_error::<i32, _>(1).let_error(|_| -> Just<i32> { panic!("boom") });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
-    }
+    use crate::testing::{Connected, stopped_env};
 
     #[test]
     fn a_stop_reaches_whichever_of_the_two_runs() {
@@ -73,13 +55,5 @@ mod tests {
         let running = Connected::stoppable(just_error(1).let_error(|_| never::<i32>()), &source).start();
         source.request_stop(StopReason::Requested);
         assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(just_error(1).let_error(move |_| -> Just<i32> { unreachable!("{token:?}") })));
-        assert_eq!(count.dropped(), 1);
     }
 }

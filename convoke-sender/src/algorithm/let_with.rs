@@ -75,10 +75,9 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_doors};
 
     #[test]
     fn lets_every_door_pass_and_shows_the_state() {
@@ -127,30 +126,5 @@ mod tests {
             }
         }
         assert_eq!(Connected::new(let_with(|| PanicsInDrop, |_| just(1))).outcome(), boom());
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_work() {
-        let sender = let_with(|| 1, |_| never::<i32>());
-        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let state = Mutex::new(0);
-        let outcome =
-            Connected::stoppable(let_with(|| &state, |_| never::<i32>()), &source).meanwhile(|running| {
-                assert!(!running.is_complete());
-                source.request_stop(StopReason::Requested);
-            });
-        assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let (make, f) = (count.token(), count.token());
-        drop(Connected::new(let_with(
-            move || -> i32 { unreachable!("{make:?}") },
-            move |_| -> Just<i32> { unreachable!("{f:?}") },
-        )));
-        assert_eq!(count.dropped(), 2);
     }
 }

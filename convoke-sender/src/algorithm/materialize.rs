@@ -35,32 +35,12 @@ impl<V, E> Transform<V, E> for OutcomeAsValue {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, all_doors};
 
     #[test]
     fn every_door_becomes_a_value() {
         for (outcome, sender) in all_doors(1, "e") {
             assert_eq!(Connected::new(sender.materialize()).start().outcome(), Outcome::Value(outcome));
         }
-    }
-
-    #[test]
-    fn a_stop_request_before_the_start_and_while_it_runs_becomes_a_value() {
-        let stopped = Outcome::Value(Outcome::Stopped);
-        let sender = never::<i32>().materialize();
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32>::new();
-        let running = Connected::stoppable(gate.sender().materialize(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_drops_the_sender() {
-        let count = DropCount::new();
-        drop(Connected::new(Gate::<i32>::new().holding(count.token()).materialize()));
-        assert_eq!(count.dropped(), 1);
     }
 }

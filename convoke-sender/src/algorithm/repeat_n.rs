@@ -71,7 +71,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, all_doors, stopped_env};
+    use crate::testing::{Connected, all_doors, stopped_env};
 
     #[test]
     fn makes_each_round_in_order() {
@@ -111,12 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_the_maker_is_the_outcome() {
-        let sender = repeat_n(3, |round| if round == 1 { panic!("boom") } else { just(()) });
-        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
-    }
-
-    #[test]
     fn a_stop_ends_it_before_the_next_round_but_not_after_the_last() {
         let sender = repeat_n(1, |_| -> Just<()> { unreachable!("stopped before") });
         assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
@@ -135,24 +129,5 @@ mod tests {
         };
         assert_eq!(rounds_with_a_stop_in_round(0), Outcome::Stopped);
         assert_eq!(rounds_with_a_stop_in_round(1), Outcome::Value(()));
-    }
-
-    #[test]
-    fn a_stop_while_a_round_waits_reaches_it() {
-        let (source, by_hand) = (StopSource::new(), ByHand::new());
-        let outcome = Connected::stoppable(repeat_n(5, |_| schedule(&by_hand)), &source).meanwhile(|_| {
-            assert!(by_hand.run_one());
-            source.request_stop(StopReason::Requested);
-            assert_eq!(by_hand.run_all(), 1);
-        });
-        assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(repeat_n(1, move |_| -> Just<()> { unreachable!("{token:?}") })));
-        assert_eq!(count.dropped(), 1);
     }
 }

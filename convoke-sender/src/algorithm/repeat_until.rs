@@ -132,12 +132,6 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_the_maker_is_the_outcome() {
-        let sender = repeat_until(|| -> Just<ControlFlow<u8>> { panic!("boom") });
-        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
-    }
-
-    #[test]
     fn a_stop_is_seen_before_the_first_round_and_between_rounds() {
         let sender = repeat_until(|| -> Just<ControlFlow<u8>> { unreachable!("stopped before") });
         assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
@@ -155,17 +149,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_while_a_round_waits_reaches_it() {
-        let (source, gate) = (StopSource::new(), Door::new());
-        let outcome = Connected::stoppable(repeat_until(|| gate.sender()), &source).meanwhile(|_| {
-            gate.complete(Outcome::Value(Continue(())));
-            assert!(gate.is_waiting());
-            source.request_stop(StopReason::Requested);
-        });
-        assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
     fn a_round_is_destroyed_before_the_next_is_made() {
         let (count, gate) = (DropCount::new(), Door::new());
         let mut seen = Vec::new();
@@ -180,14 +163,6 @@ mod tests {
         });
         assert_eq!(outcome, Outcome::Value(1));
         assert_eq!((seen, count.dropped()), (vec![0, 1, 2], 3));
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(repeat_until(move || -> Just<ControlFlow<u8>> { unreachable!("{token:?}") })));
-        assert_eq!(count.dropped(), 1);
     }
 
     #[test]

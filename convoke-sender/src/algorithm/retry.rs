@@ -73,7 +73,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Ends, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, Ends, Gate, all_doors, stopped_env};
 
     type Attempt = Ends<u32, &'static str>;
 
@@ -144,13 +144,5 @@ mod tests {
                 source.request_stop(StopReason::Requested);
             });
         assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(retry_sender(move |_| -> Attempt { unreachable!("{token:?}") }, always)));
-        assert_eq!(count.dropped(), 1);
     }
 }

@@ -2,13 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use core::fmt;
-use core::ptr::NonNull;
-
-use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use super::gather::{Accept, Child, Gather, Gathering, Parent, Place, Room, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Outcome, Panic, StopReason};
 
 /// Runs a sender together with a trigger. When the trigger completes, the sender is asked to stop; when the
@@ -60,29 +56,33 @@ where
     }
 }
 
-/// The stored outcomes of the two. Each writes its own cell; the last to complete reads both.
+/// The stored results of the two.
+#[derive(Debug)]
 pub struct Kept<V, E> {
-    outcome: UnsafeCell<Option<Outcome<V, E>>>,
-    trigger_panicked: UnsafeCell<Option<Panic>>,
+    outcome: Room<Outcome<V, E>>,
+    trigger_panicked: Room<Panic>,
 }
 
-/// The index of the sender.
+/// The index of the sender: the place of its outcome.
 #[derive(Debug)]
-pub struct Work;
+pub struct Work<V, E>(Place<Outcome<V, E>>);
 
-/// The index of the trigger.
+/// The index of the trigger: the place of its panic.
 #[derive(Debug)]
-pub struct Trigger;
+pub struct Trigger(Place<Panic>);
 
-impl<S, T> Accept<Work, S::Value, S::Error> for StopWhen<S, T>
+impl<S, T> Accept<Work<S::Value, S::Error>, S::Value, S::Error> for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
     T: Sender,
 {
     #[inline]
-    fn accept(kept: &Self::Kept, _: Work, outcome: Outcome<S::Value, S::Error>) -> Option<StopReason> {
-        // SAFETY: rule 2 of `Gathering`: the cell belongs to the sender until both have completed.
-        kept.outcome.with_mut(|cell| unsafe { *cell = Some(outcome) });
+    fn accept(
+        _: &Self::Kept,
+        Work(place): Work<S::Value, S::Error>,
+        outcome: Outcome<S::Value, S::Error>,
+    ) -> Option<StopReason> {
+        place.put(outcome);
         Some(StopReason::Abandoned)
     }
 }
@@ -93,20 +93,24 @@ where
     T: Sender,
 {
     #[inline]
-    fn accept(kept: &Self::Kept, _: Trigger, outcome: Outcome<T::Value, T::Error>) -> Option<StopReason> {
+    fn accept(
+        _: &Self::Kept,
+        Trigger(place): Trigger,
+        outcome: Outcome<T::Value, T::Error>,
+    ) -> Option<StopReason> {
         let panic = match outcome {
             Outcome::Panicked(panic) => Some(panic),
             useless => Panic::of_drop(useless),
         };
         if let Some(panic) = panic {
-            // SAFETY: rule 2 of `Gathering`: the cell belongs to the trigger until both have completed.
-            kept.trigger_panicked.with_mut(|cell| unsafe { *cell = Some(panic) });
+            place.put(panic);
         }
         Some(StopReason::Requested)
     }
 }
 
-impl<S, T> Gather for StopWhen<S, T>
+// SAFETY: rules 1 and 2 of `Gather`: each of the two slots, and the place of each room, is used once.
+unsafe impl<S, T> Gather for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
     T: Sender,
@@ -114,10 +118,11 @@ where
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES.and(T::COMPLETES));
-    const STOPS: bool = true;
     type Kept = Kept<S::Value, S::Error>;
-    type Slots<R: Receiver<S::Value, S::Error>> =
-        (Slot<S::Operation<Child<Self, R, Work>>>, Slot<T::Operation<Child<Self, R, Trigger>>>);
+    type Slots<R: Receiver<S::Value, S::Error>> = (
+        Slot<S::Operation<Child<Self, R, Work<S::Value, S::Error>>>>,
+        Slot<T::Operation<Child<Self, R, Trigger>>>,
+    );
 
     #[inline]
     fn count(&self) -> usize {
@@ -126,7 +131,7 @@ where
 
     #[inline]
     fn kept(&self) -> Self::Kept {
-        Kept { outcome: UnsafeCell::new(None), trigger_panicked: UnsafeCell::new(None) }
+        Kept { outcome: Room::new(), trigger_panicked: Room::new() }
     }
 
     #[inline]
@@ -135,46 +140,29 @@ where
     }
 
     #[inline]
-    unsafe fn connect<R: Receiver<S::Value, S::Error>>(
+    fn connect<R: Receiver<S::Value, S::Error>>(
         self,
         (work, trigger): &Self::Slots<R>,
-        _: &Self::Kept,
+        kept: &Self::Kept,
         parent: Parent<Self, R>,
     ) {
-        // SAFETY: the caller promises that both slots are pinned, empty and not used otherwise.
-        unsafe {
-            work.connect(|| self.sender.connect(parent.child(Work)));
-            trigger.connect(|| self.trigger.connect(parent.child(Trigger)));
-        }
+        parent.connect(work, self.sender, Work(Place::of(&kept.outcome)));
+        parent.connect(trigger, self.trigger, Trigger(Place::of(&kept.trigger_panicked)));
     }
 
     #[inline]
-    unsafe fn start<R: Receiver<S::Value, S::Error>>((work, trigger): &Self::Slots<R>) {
-        // SAFETY: the caller promises that both slots were connected, and outlive their children and this
-        // call.
-        unsafe {
-            Slot::start(NonNull::from(work));
-            Slot::start(NonNull::from(trigger));
-        }
+    fn start<R: Receiver<S::Value, S::Error>>((work, trigger): &Self::Slots<R>, starter: &Starter<'_>) {
+        starter.start(work);
+        starter.start(trigger);
     }
 
     #[inline]
     fn outcome(kept: &mut Self::Kept) -> Outcome<S::Value, S::Error> {
-        // SAFETY: `&mut` shows that there is no other user of the cells.
-        let panic = kept.trigger_panicked.with_mut(|cell| unsafe { (*cell).take() });
-        // SAFETY: `&mut` shows that there is no other user of the cells.
-        let outcome = kept.outcome.with_mut(|cell| unsafe { (*cell).take() });
-        match (outcome, panic) {
+        match (kept.outcome.take(), kept.trigger_panicked.take()) {
             (Some(Outcome::Panicked(own)), _) => Outcome::Panicked(own),
             (_, Some(panic)) => Outcome::Panicked(panic),
             (outcome, None) => outcome.expect("the sender stores its outcome before it arrives"),
         }
-    }
-}
-
-impl<V, E> fmt::Debug for Kept<V, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
     }
 }
 

@@ -34,27 +34,7 @@ impl<V, E: Send> Transform<V, E> for StopToError<E> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
-
-    #[test]
-    fn a_stop_becomes_the_error_and_the_other_doors_pass() {
-        for (outcome, sender) in all_doors(1, "e") {
-            let expected = if outcome.is_stopped() { Outcome::Error("stopped") } else { outcome };
-            assert_eq!(Connected::new(sender.stopped_as_error("stopped")).start().outcome(), expected);
-        }
-    }
-
-    #[test]
-    fn a_stop_request_before_the_start_and_while_it_runs_becomes_the_error() {
-        let sender = never::<i32>().may_fail().stopped_as_error("stopped");
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Error("stopped"));
-        let source = StopSource::new();
-        let gate = Gate::<i32, &str>::new();
-        let running = Connected::stoppable(gate.sender().stopped_as_error("stopped"), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Error("stopped"));
-    }
+    use crate::testing::{Connected, DropCount};
 
     #[test]
     fn dropping_it_unstarted_drops_sender_and_error() {

@@ -37,7 +37,7 @@ impl<V, E> Transform<V, E> for StopAsNone {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, all_doors};
 
     #[test]
     fn value_and_stop_become_an_option_and_the_other_doors_pass() {
@@ -50,24 +50,5 @@ mod tests {
         for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
             assert_eq!(Connected::new(sender.stopped_as_option()).start().outcome(), expected);
         }
-    }
-
-    #[test]
-    fn a_stop_request_before_the_start_and_while_it_runs_becomes_none() {
-        let sender = never::<i32>().stopped_as_option();
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(None));
-        let source = StopSource::new();
-        let gate = Gate::<i32, &str>::new();
-        let running = Connected::stoppable(gate.sender().stopped_as_option(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Value(None));
-    }
-
-    #[test]
-    fn dropping_it_unstarted_drops_the_sender() {
-        let count = DropCount::new();
-        drop(Connected::new(Gate::<i32>::new().holding(count.token()).stopped_as_option()));
-        assert_eq!(count.dropped(), 1);
     }
 }

@@ -29,12 +29,37 @@ const MAX_DEPTH: usize = 32;
 pub(super) struct Head {
     /// Resumes the operation that the head belongs to.
     resume: unsafe fn(NonNull<Head>, &Trampoline),
-    next: Cell<Option<NonNull<Head>>>,
+    next: Cell<Option<Resumable>>,
 }
 
 impl Head {
     pub(super) const fn new(resume: unsafe fn(NonNull<Self>, &Trampoline)) -> Self {
         Self { resume, next: Cell::new(None) }
+    }
+}
+
+/// The right to resume a boxed operation, once. The operation is alive until then.
+pub(super) struct Resumable(NonNull<Head>);
+
+impl Resumable {
+    /// Creates the right to resume the operation with this head.
+    ///
+    /// # Safety
+    /// The head is that of a live operation whose only user is the caller. The caller touches it no more.
+    pub(super) unsafe fn new(head: NonNull<Head>) -> Self {
+        Self(head)
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: `new` requires that the operation is alive, and it is not resumed yet.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn resume(self, trampoline: &Trampoline) {
+        let resume = self.head().resume;
+        // SAFETY: `resume` is the function of this operation; `new` requires that the caller was its only
+        // user, and `self` is used up.
+        unsafe { resume(self.0, trampoline) };
     }
 }
 
@@ -44,7 +69,8 @@ pub(super) struct Trampoline {
     /// The operation whose start or completion runs now. Others are deferred only if they are directly inside
     /// of it, or around the one that completes.
     at: Cell<Option<Enclosing>>,
-    first: Cell<Option<NonNull<Head>>>,
+    first: Cell<Option<Resumable>>,
+    /// The address of the last one in the list.
     last: Cell<Option<NonNull<Head>>>,
 }
 
@@ -65,20 +91,15 @@ impl Drop for Restore {
 impl Drop for Trampoline {
     #[inline]
     fn drop(&mut self) {
-        while let Some(head) = self.take() {
-            // SAFETY: `defer` and `run` put only operations on the list that may be resumed, and `take`
-            // removes each once.
-            unsafe { (head.as_ref().resume)(head, self) };
+        while let Some(operation) = self.take() {
+            operation.resume(self);
         }
     }
 }
 
 impl Trampoline {
     /// Resumes an operation that is inside of `inside_of`: now, or later if it is nested too deeply.
-    ///
-    /// # Safety
-    /// The head is that of a live operation, and may be resumed once. The caller touches neither afterwards.
-    pub(super) unsafe fn resume(head: NonNull<Head>, inside_of: Option<Enclosing>) {
+    pub(super) fn resume(operation: Resumable, inside_of: Option<Enclosing>) {
         let outer = TRAMPOLINE.with(Cell::get);
         // SAFETY: the cell points to a trampoline only while `run` has it on the stack of this thread.
         let around = unsafe { outer.as_ref() };
@@ -88,29 +109,21 @@ impl Trampoline {
                     && inside_of.is_some()
                     && trampoline.at.get() == inside_of =>
             {
-                // SAFETY: the caller promises that the operation is alive and may be resumed.
-                unsafe { trampoline.defer(head) };
+                trampoline.defer(operation);
             }
-            // SAFETY: the caller promises that the operation is alive and may be resumed; `outer` was read
-            // from the cell.
-            _ => unsafe { Self::run(head, outer, around.map_or(0, |trampoline| trampoline.depth + 1)) },
+            _ => Self::run(operation, outer, around.map_or(0, |trampoline| trampoline.depth + 1)),
         }
     }
 
-    /// Makes a trampoline and resumes the operation, and all that it defers, on it.
-    ///
-    /// # Safety
-    /// The head is that of a live operation, and may be resumed once; `outer` is the trampoline of this
-    /// thread, or null.
-    unsafe fn run(head: NonNull<Head>, outer: *const Self, depth: usize) {
-        let trampoline =
-            Self { depth, at: Cell::new(None), first: Cell::new(Some(head)), last: Cell::new(Some(head)) };
+    /// Makes a trampoline and resumes the operation, and all that it defers, on it. `outer` is the trampoline
+    /// of this thread, or null.
+    fn run(operation: Resumable, outer: *const Self, depth: usize) {
+        let trampoline = Self { depth, at: Cell::new(None), first: Cell::new(None), last: Cell::new(None) };
+        trampoline.defer(operation);
         let _restore = Restore(outer);
         TRAMPOLINE.with(|cell| cell.set(&raw const trampoline));
-        while let Some(head) = trampoline.take() {
-            // SAFETY: `defer` and `run` put only operations on the list that may be resumed, and `take`
-            // removes each once.
-            unsafe { (head.as_ref().resume)(head, &trampoline) };
+        while let Some(operation) = trampoline.take() {
+            operation.resume(&trampoline);
         }
     }
 
@@ -120,26 +133,23 @@ impl Trampoline {
     }
 
     /// Appends an operation to the list.
-    ///
-    /// # Safety
-    /// The head is that of a live operation, which the caller may resume.
-    unsafe fn defer(&self, head: NonNull<Head>) {
-        match self.last.replace(Some(head)) {
-            // SAFETY: an operation on the list is alive until it is resumed.
-            Some(last) => unsafe { last.as_ref() }.next.set(Some(head)),
-            None => self.first.set(Some(head)),
+    fn defer(&self, operation: Resumable) {
+        match self.last.replace(Some(operation.0)) {
+            // SAFETY: an operation on the list is alive until it is resumed, and `take` removes it before
+            // that.
+            Some(last) => unsafe { last.as_ref() }.next.set(Some(operation)),
+            None => self.first.set(Some(operation)),
         }
     }
 
-    fn take(&self) -> Option<NonNull<Head>> {
-        let head = self.first.get()?;
-        // SAFETY: an operation on the list is alive until it is resumed.
-        let next = unsafe { head.as_ref() }.next.take();
-        self.first.set(next);
+    fn take(&self) -> Option<Resumable> {
+        let operation = self.first.take()?;
+        let next = operation.head().next.take();
         if next.is_none() {
             self.last.set(None);
         }
-        Some(head)
+        self.first.set(next);
+        Some(operation)
     }
 }
 

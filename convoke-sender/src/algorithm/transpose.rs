@@ -35,7 +35,7 @@ impl<V, E> Transform<Result<V, E>, Never> for ResultToDoors {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::Connected;
 
     #[test]
     fn a_result_is_split_and_the_other_doors_pass() {
@@ -46,31 +46,5 @@ mod tests {
         );
         let panics = just_from(|| -> Result<i32, &str> { panic!("boom") }).transpose();
         assert_eq!(Connected::new(panics).start().outcome(), Outcome::Panicked(Panic::new("boom")));
-    }
-
-    #[test]
-    fn it_undoes_into_result_for_every_door() {
-        for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(sender.into_result().transpose()).start().outcome(), outcome);
-        }
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
-        let sender = never::<Result<i32, &str>>().transpose();
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<Result<i32, &str>>::new();
-        let running = Connected::stoppable(gate.sender().transpose(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_drops_the_sender() {
-        let count = DropCount::new();
-        drop(Connected::new(Gate::<Result<i32, &str>>::new().holding(count.token()).transpose()));
-        assert_eq!(count.dropped(), 1);
     }
 }

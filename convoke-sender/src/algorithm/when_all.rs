@@ -3,21 +3,18 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::ptr::NonNull;
 
-use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use super::gather::{Accept, Child, Gather, Gathering, Parent, Place, Room, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::Mutex;
 use convoke_core::{Never, Outcome, Panic, StopReason};
 
 /// Runs senders concurrently and completes when all of them have. Takes a tuple of up to twelve senders, or a
 /// `Vec` of one type of sender. Use [`when_any`](super::when_any) to wait for the first value only.
 ///
 /// The first that fails, panics or is stopped stops the others; all are awaited nevertheless. The senders
-/// have the same error type: call `may_fail()` on one that cannot fail. If none of them can, none is stopped
-/// because of another, and no stop source is made.
+/// have the same error type: call `may_fail()` on one that cannot fail.
 ///
 /// - *Completes with* the tuple of values, or the `Vec` of them, in the order of the senders. With the error
 ///   or panic that came first, if there was one; else stopped, if one of them was stopped.
@@ -70,15 +67,11 @@ where
     }
 }
 
-/// The stored outcomes of the children: the values, each in its own cell, and the first failure. If a cell is
+/// The stored outcomes of the children: the values, each in its own room, and the first failure. If a room is
 /// still empty when all children have completed, and there is no failure, its child was stopped.
-///
-/// 1. A cell of `values` belongs to its child until that has arrived.
-/// 2. The child that sets `failed` first writes `failure`; the last to arrive reads it.
 pub struct Kept<C, E> {
     pub(super) values: C,
-    failed: AtomicBool,
-    failure: UnsafeCell<Option<Failure<E>>>,
+    failure: Mutex<Option<Failure<E>>>,
 }
 
 enum Failure<E> {
@@ -89,54 +82,31 @@ enum Failure<E> {
 impl<C, E> Kept<C, E> {
     #[inline]
     pub(super) fn new(values: C) -> Self {
-        Self { values, failed: AtomicBool::new(false), failure: UnsafeCell::new(None) }
+        Self { values, failure: Mutex::new(None) }
     }
 
     #[cold]
     fn fail(&self, failure: Failure<E>) {
-        // Relaxed: the reader of the failure has waited for all children to arrive.
-        if !self.failed.swap(true, Ordering::Relaxed) {
-            // SAFETY: rule 2: this child set the flag, so the cell is its own until it arrives.
-            self.failure.with_mut(|first| unsafe { *first = Some(failure) });
-        } else {
-            // The first failure is the outcome, even if the destructor of another one panics.
-            drop(Panic::of_drop(failure));
+        let mut first = self.failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if first.is_none() {
+            *first = Some(failure);
+            return;
         }
+        // Without the lock, because it runs code of the program. The first failure is the outcome, even if the
+        // destructor of another one panics.
+        drop(first);
+        drop(Panic::of_drop(failure));
     }
 
     /// Returns the failure if there is one, else the values if they are complete, else stopped.
     #[inline]
     pub(super) fn outcome<V>(&mut self, values: impl FnOnce(&mut C) -> Option<V>) -> Outcome<V, E> {
-        // SAFETY: `&mut` shows that there is no other user of the cell.
-        match self.failure.with_mut(|first| unsafe { (*first).take() }) {
+        match self.failure.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
             Some(Failure::Error(error)) => Outcome::Error(error),
             Some(Failure::Panicked(panic)) => Outcome::Panicked(panic),
             None => values(&mut self.values).map_or(Outcome::Stopped, Outcome::Value),
         }
     }
-}
-
-/// The cell for a child's value.
-pub type Room<V> = UnsafeCell<Option<V>>;
-
-/// The address of a child's cell in [`Kept`]. No other child has the same.
-pub struct Place<V>(NonNull<Room<V>>);
-
-// SAFETY: rule 1 of `Kept`: the cell belongs to its child until that has arrived, and the value is `Send`.
-unsafe impl<V: Send> Send for Place<V> {}
-
-impl<V> Place<V> {
-    #[inline]
-    pub(super) fn of(cell: &Room<V>) -> Self {
-        Self(NonNull::from(cell))
-    }
-}
-
-/// Takes the value out of a cell, if there is one.
-#[inline]
-fn take<V>(cell: &mut Room<V>) -> Option<V> {
-    // SAFETY: `&mut` shows that there is no other user of the cell.
-    cell.with_mut(|value| unsafe { (*value).take() })
 }
 
 impl<T, C, V, E> Accept<Place<V>, V, E> for WhenAll<T>
@@ -147,22 +117,22 @@ where
     fn accept(kept: &Kept<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
         match outcome {
             Outcome::Value(value) => {
-                // SAFETY: rule 1 of `Kept`: the cell is part of `kept`, which is alive, and belongs to this
-                // child.
-                unsafe { place.0.as_ref().with_mut(|cell| *cell = Some(value)) };
+                place.put(value);
                 return None;
             }
             Outcome::Error(error) => kept.fail(Failure::Error(error)),
             Outcome::Panicked(panic) => kept.fail(Failure::Panicked(panic)),
             Outcome::Stopped => {}
         }
-        Self::STOPS.then_some(StopReason::Sibling)
+        Some(StopReason::Sibling)
     }
 }
 
 macro_rules! tuples {
     ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
-        impl<E, $($sender),+> Gather for WhenAll<($($sender,)+)>
+        // SAFETY: rules 1 and 2 of `Gather`: each slot, and the place of each room, is used once, for the sender
+        // with the same index.
+        unsafe impl<E, $($sender),+> Gather for WhenAll<($($sender,)+)>
         where
             E: Send,
             $($sender: Sender<Error = E>, $sender::Value: Send,)+
@@ -170,7 +140,6 @@ macro_rules! tuples {
             type Value = ($($sender::Value,)+);
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
-            const STOPS: bool = !Never::is::<E>();
             type Kept = Kept<($(Room<$sender::Value>,)+), E>;
             type Slots<R: Receiver<Self::Value, E>> =
                 ($(Slot<$sender::Operation<Child<Self, R, Place<$sender::Value>>>>,)+);
@@ -182,7 +151,7 @@ macro_rules! tuples {
 
             #[inline]
             fn kept(&self) -> Self::Kept {
-                Kept::new(($(Room::<$sender::Value>::new(None),)+))
+                Kept::new(($(Room::<$sender::Value>::new(),)+))
             }
 
             #[inline]
@@ -191,29 +160,23 @@ macro_rules! tuples {
             }
 
             #[inline]
-            unsafe fn connect<R: Receiver<Self::Value, E>>(
+            fn connect<R: Receiver<Self::Value, E>>(
                 self,
                 slots: &Self::Slots<R>,
                 kept: &Self::Kept,
                 parent: Parent<Self, R>,
             ) {
-                $(
-                    let child = parent.child(Place::of(&kept.values.$at));
-                    // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
-                    unsafe { slots.$at.connect(|| self.senders.$at.connect(child)) };
-                )+
+                $(parent.connect(&slots.$at, self.senders.$at, Place::of(&kept.values.$at));)+
             }
 
             #[inline]
-            unsafe fn start<R: Receiver<Self::Value, E>>(slots: &Self::Slots<R>) {
-                // SAFETY: the caller promises that all slots were connected, and outlive their children and
-                // this call.
-                unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
+            fn start<R: Receiver<Self::Value, E>>(slots: &Self::Slots<R>, starter: &Starter<'_>) {
+                $(starter.start(&slots.$at);)+
             }
 
             #[inline]
             fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, E> {
-                kept.outcome(|cells| Some(($(take(&mut cells.$at)?,)+)))
+                kept.outcome(|rooms| Some(($(rooms.$at.take()?,)+)))
             }
         }
     )+ };
@@ -234,11 +197,11 @@ tuples! {
     (12 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10 M 11)
 }
 
-impl Gather for WhenAll<()> {
+// SAFETY: rules 1 and 2 of `Gather`: there are no slots and no rooms.
+unsafe impl Gather for WhenAll<()> {
     type Value = ();
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    const STOPS: bool = false;
     type Kept = ();
     type Slots<R: Receiver<(), Never>> = ();
 
@@ -250,9 +213,9 @@ impl Gather for WhenAll<()> {
 
     fn slots<R: Receiver<(), Never>>(&self) {}
 
-    unsafe fn connect<R: Receiver<(), Never>>(self, (): &(), (): &(), _: Parent<Self, R>) {}
+    fn connect<R: Receiver<(), Never>>(self, (): &(), (): &(), _: Parent<Self, R>) {}
 
-    unsafe fn start<R: Receiver<(), Never>>((): &()) {}
+    fn start<R: Receiver<(), Never>>((): &(), _: &Starter<'_>) {}
 
     fn outcome((): &mut ()) -> Outcome<(), Never> {
         Outcome::Value(())
@@ -262,12 +225,6 @@ impl Gather for WhenAll<()> {
 impl<C, E> fmt::Debug for Kept<C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept").finish_non_exhaustive()
-    }
-}
-
-impl<V> fmt::Debug for Place<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
     }
 }
 
@@ -346,21 +303,20 @@ mod tests {
         assert_eq!(seen.into_inner().unwrap(), Some(StopReason::Sibling));
     }
 
+    /// Once, children that cannot fail were not stopped because of another: the whole waited for ever.
     #[test]
-    fn children_that_cannot_fail_keep_the_environment_of_the_parent() {
-        let address = |env: &Env| core::ptr::from_ref(env).addr();
-        let gate = Gate::<()>::new();
-        let sender = when_all((read_env(address), read_env(address), gate.sender()));
-        let running = Connected::new(sender).start();
-        gate.complete(Outcome::Value(()));
-        let (first, second, ()) = running.outcome().unwrap();
-        assert_eq!(first, second);
-        let gates = [Gate::<u8>::new(), Gate::<u8>::new()];
-        let running = Connected::new(when_all((gates[0].sender(), gates[1].sender()))).start();
-        gates[0].complete(Outcome::Panicked(Panic::new("p")));
-        assert_eq!(gates[1].asked_to_stop(), None);
-        gates[1].complete(Outcome::Value(1));
-        assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("p")));
+    fn children_that_cannot_fail_are_stopped_by_one_that_stops_or_panics() {
+        for end in [Outcome::Stopped, Outcome::Panicked(Panic::new("p"))] {
+            let gates = [Gate::<u8>::new(), Gate::<u8>::new()];
+            let running = Connected::new(when_all((gates[0].sender(), gates[1].sender()))).start();
+            let expected =
+                if end.is_panicked() { Outcome::Panicked(Panic::new("p")) } else { Outcome::Stopped };
+            gates[0].complete(end);
+            assert_eq!(gates[1].asked_to_stop(), Some(StopReason::Sibling));
+            assert_eq!(running.outcome(), expected);
+        }
+        let running = Connected::new(when_all((just_stopped::<u8>(), never::<u8>()))).start();
+        assert_eq!(running.outcome(), Outcome::Stopped);
     }
 
     #[test]

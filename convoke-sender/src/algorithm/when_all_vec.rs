@@ -3,23 +3,21 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-
-use super::gather::{Child, Gather, Parent, together};
-use super::when_all::{Kept, Place, Room, WhenAll};
+use super::gather::{Child, Gather, Parent, Place, Room, Starter, together};
+use super::when_all::{Kept, WhenAll};
 use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
 use convoke_core::raw::Slot;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Never, Outcome};
 
-impl<S> Gather for WhenAll<Vec<S>>
+// SAFETY: rules 1 and 2 of `Gather`: each slot, and the place of each room, is used once, for the sender with
+// the same index; there are as many of them as senders.
+unsafe impl<S> Gather for WhenAll<Vec<S>>
 where
     S: Sender<Value: Send, Error: Send>,
 {
     type Value = Vec<S::Value>;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
-    const STOPS: bool = !Never::is::<S::Error>();
     type Kept = Kept<Vec<Room<S::Value>>, S::Error>;
     type Slots<R: Receiver<Self::Value, S::Error>> =
         Box<[Slot<S::Operation<Child<Self, R, Place<S::Value>>>>]>;
@@ -29,44 +27,41 @@ where
     }
 
     fn kept(&self) -> Self::Kept {
-        Kept::new(self.senders.iter().map(|_| Room::new(None)).collect())
+        Kept::new(self.senders.iter().map(|_| Room::new()).collect())
     }
 
     fn slots<R: Receiver<Self::Value, S::Error>>(&self) -> Self::Slots<R> {
         self.senders.iter().map(|_| Slot::new()).collect()
     }
 
-    unsafe fn connect<R: Receiver<Self::Value, S::Error>>(
+    fn connect<R: Receiver<Self::Value, S::Error>>(
         self,
         slots: &Self::Slots<R>,
         kept: &Self::Kept,
         parent: Parent<Self, R>,
     ) {
-        for ((sender, slot), cell) in self.senders.into_iter().zip(slots).zip(&kept.values) {
-            // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
-            unsafe { slot.connect(|| sender.connect(parent.child(Place::of(cell)))) };
+        for ((sender, slot), room) in self.senders.into_iter().zip(slots).zip(&kept.values) {
+            parent.connect(slot, sender, Place::of(room));
         }
     }
 
-    unsafe fn start<R: Receiver<Self::Value, S::Error>>(slots: &Self::Slots<R>) {
+    fn start<R: Receiver<Self::Value, S::Error>>(slots: &Self::Slots<R>, starter: &Starter<'_>) {
         for slot in slots {
-            // SAFETY: the caller promises that all slots were connected, and outlive their children and this
-            // call.
-            unsafe { Slot::start(NonNull::from(slot)) };
+            starter.start(slot);
         }
     }
 
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, S::Error> {
-        // The standard library collects in place here: the allocation of the cells becomes that of the
+        // The standard library collects in place here: the allocation of the rooms becomes that of the
         // values.
-        kept.outcome(|cells| core::mem::take(cells).into_iter().map(UnsafeCell::into_inner).collect())
+        kept.outcome(|rooms| core::mem::take(rooms).into_iter().map(Room::into_inner).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -87,14 +82,6 @@ mod tests {
     }
 
     #[test]
-    fn each_door_of_a_child_is_that_of_the_whole() {
-        for (outcome, sender) in all_doors(1, "e") {
-            let expected = outcome.map(|v| vec![v]);
-            assert_eq!(Connected::new(when_all(vec![sender])).start().outcome(), expected);
-        }
-    }
-
-    #[test]
     fn a_stop_and_a_failure_reach_all_the_others() {
         let gates = [Door::new(), Door::new(), Door::new()];
         let all = || when_all(gates.iter().map(Gate::sender).collect::<Vec<_>>());
@@ -103,6 +90,21 @@ mod tests {
         gates[1].complete(Outcome::Error("e"));
         assert!([0, 2].iter().all(|&at: &usize| gates[at].asked_to_stop() == Some(StopReason::Sibling)));
         assert_eq!(running.outcome(), Outcome::Error("e"));
+    }
+
+    /// Once, children that cannot fail were not stopped because of another: the whole waited for ever.
+    #[test]
+    fn children_that_cannot_fail_are_stopped_by_one_that_stops_or_panics() {
+        for end in [Outcome::Stopped, Outcome::Panicked(Panic::new("p"))] {
+            let gates = [Gate::<u8>::new(), Gate::<u8>::new(), Gate::<u8>::new()];
+            let all = when_all(gates.iter().map(Gate::sender).collect::<Vec<_>>());
+            let running = Connected::new(all).start();
+            let expected =
+                if end.is_panicked() { Outcome::Panicked(Panic::new("p")) } else { Outcome::Stopped };
+            gates[1].complete(end);
+            assert!([0, 2].iter().all(|&at: &usize| gates[at].asked_to_stop() == Some(StopReason::Sibling)));
+            assert_eq!(running.outcome(), expected);
+        }
     }
 
     #[test]

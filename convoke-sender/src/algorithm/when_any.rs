@@ -2,9 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-
-use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use super::gather::{Accept, Child, Gather, Gathering, Parent, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
@@ -138,7 +136,9 @@ where
 
 macro_rules! tuples {
     ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
-        impl<V, E, $($sender),+> Gather for WhenAny<($($sender,)+)>
+        // SAFETY: rule 1 of `Gather`: each slot is used once, for the sender with the same index. Rule 2: there
+        // are no rooms.
+        unsafe impl<V, E, $($sender),+> Gather for WhenAny<($($sender,)+)>
         where
             V: Send,
             E: Send,
@@ -147,7 +147,6 @@ macro_rules! tuples {
             type Value = V;
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
-            const STOPS: bool = true;
             type Kept = Kept<V, E>;
             type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<Child<Self, R, Runner>>>,)+);
 
@@ -167,21 +166,18 @@ macro_rules! tuples {
             }
 
             #[inline]
-            unsafe fn connect<R: Receiver<V, E>>(
+            fn connect<R: Receiver<V, E>>(
                 self,
                 slots: &Self::Slots<R>,
                 _: &Kept<V, E>,
                 parent: Parent<Self, R>,
             ) {
-                // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
-                unsafe { $(slots.$at.connect(|| self.senders.$at.connect(parent.child(Runner)));)+ }
+                $(parent.connect(&slots.$at, self.senders.$at, Runner);)+
             }
 
             #[inline]
-            unsafe fn start<R: Receiver<V, E>>(slots: &Self::Slots<R>) {
-                // SAFETY: the caller promises that all slots were connected, and outlive their children and
-                // this call.
-                unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
+            fn start<R: Receiver<V, E>>(slots: &Self::Slots<R>, starter: &Starter<'_>) {
+                $(starter.start(&slots.$at);)+
             }
 
             #[inline]
@@ -207,14 +203,15 @@ tuples! {
     (12 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10 M 11)
 }
 
-impl<S> Gather for WhenAny<Vec<S>>
+// SAFETY: rule 1 of `Gather`: each slot is used once, for the sender with the same index; there are as many
+// of them as senders. Rule 2: there are no rooms.
+unsafe impl<S> Gather for WhenAny<Vec<S>>
 where
     S: Sender<Value: Send, Error: Send>,
 {
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
-    const STOPS: bool = true;
     type Kept = Kept<S::Value, S::Error>;
     type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<Child<Self, R, Runner>>>]>;
 
@@ -230,23 +227,20 @@ where
         self.senders.iter().map(|_| Slot::new()).collect()
     }
 
-    unsafe fn connect<R: Receiver<S::Value, S::Error>>(
+    fn connect<R: Receiver<S::Value, S::Error>>(
         self,
         slots: &Self::Slots<R>,
         _: &Self::Kept,
         parent: Parent<Self, R>,
     ) {
         for (sender, slot) in self.senders.into_iter().zip(slots) {
-            // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
-            unsafe { slot.connect(|| sender.connect(parent.child(Runner))) };
+            parent.connect(slot, sender, Runner);
         }
     }
 
-    unsafe fn start<R: Receiver<S::Value, S::Error>>(slots: &Self::Slots<R>) {
+    fn start<R: Receiver<S::Value, S::Error>>(slots: &Self::Slots<R>, starter: &Starter<'_>) {
         for slot in slots {
-            // SAFETY: the caller promises that all slots were connected, and outlive their children and this
-            // call.
-            unsafe { Slot::start(NonNull::from(slot)) };
+            starter.start(slot);
         }
     }
 

@@ -51,19 +51,11 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected};
     use convoke_core::Env;
     use convoke_core::env::{Changes, Local};
 
     static DEPTH: Local<u32> = Local::inherited("depth");
-
-    #[test]
-    fn lets_every_door_pass() {
-        for (outcome, sender) in all_doors(1, "e") {
-            let sender = sender.with_env(|_| Changes::new().local(&DEPTH, 1));
-            assert_eq!(Connected::new(sender).outcome(), outcome);
-        }
-    }
 
     #[test]
     fn the_function_sees_the_environment_around_and_the_sender_the_changed_one() {
@@ -88,19 +80,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
-        let sender = never::<i32>().with_env(|_| Changes::new().local(&DEPTH, 1));
-        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32>::new();
-        let sender = gate.sender().with_env(|_| Changes::new().local(&DEPTH, 1));
-        let running = Connected::stoppable(sender, &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-    }
-
-    #[test]
     fn a_token_of_its_own_is_what_stops_it() {
         let (around, own) = (StopSource::new(), StopSource::new());
         let sender = never::<i32>().with_env(|_| Changes::new().stop_token(own.token()));
@@ -110,13 +89,5 @@ mod tests {
             own.request_stop(StopReason::Requested);
         });
         assert_eq!(outcome, Outcome::Stopped);
-    }
-
-    #[test]
-    fn dropping_it_unstarted_calls_nothing() {
-        let count = DropCount::new();
-        let token = count.token();
-        drop(Connected::new(just(1).with_env(move |_| unreachable!("{token:?}"))));
-        assert_eq!(count.dropped(), 1);
     }
 }

@@ -52,7 +52,7 @@ impl<S: Sender> Scoped for GivenChanges<S> {
 mod tests {
     use crate::Completes;
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, completes_of};
     use convoke_core::env::{Changes, Local};
     use convoke_core::{Env, InlineExecutor};
 
@@ -60,13 +60,6 @@ mod tests {
 
     fn blue() -> Changes {
         Changes::new().local(&TENANT, "blue")
-    }
-
-    #[test]
-    fn lets_every_door_pass() {
-        for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(sender.write_env(blue())).outcome(), outcome);
-        }
     }
 
     #[test]
@@ -87,18 +80,6 @@ mod tests {
         let there_and_back = just(1).on(&InlineExecutor).write_env(Changes::new().executor(told.clone()));
         assert_eq!(completes_of(&there_and_back), Completes::Anywhere);
         assert!(there_and_back.completes_on(&env).unwrap().is(&told));
-    }
-
-    #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
-        let sender = never::<i32>().write_env(blue());
-        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
-        let source = StopSource::new();
-        let gate = Gate::<i32>::new();
-        let running = Connected::stoppable(gate.sender().write_env(blue()), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
     }
 
     #[test]

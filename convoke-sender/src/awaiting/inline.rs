@@ -5,7 +5,7 @@
 
 use core::cell::Cell;
 use core::pin::Pin;
-use core::ptr::{self, NonNull};
+use core::ptr;
 use std::sync::OnceLock;
 
 use crate::{OutcomeOf, Receiver, Sender};
@@ -19,7 +19,7 @@ use convoke_core::{Env, Outcome};
 pub(super) fn run<S: Sender>(sender: S) -> OutcomeOf<S> {
     let outcome = Cell::new(None);
     {
-        let receiver = InlineReceiver { outcome: NonNull::from(&outcome) };
+        let receiver = InlineReceiver { outcome: &outcome };
         let mut operation = abort_on_unwind(|| sender.connect(receiver));
         // SAFETY: the operation stays on this stack until it has completed. That is the case when `start`
         // returns: `COMPLETES` is `Inline`, and rule 3 of `Sender` makes that true. It is started once.
@@ -28,19 +28,18 @@ pub(super) fn run<S: Sender>(sender: S) -> OutcomeOf<S> {
     outcome.take().expect("a sender whose `COMPLETES` is `Inline` has completed when `start` returns")
 }
 
-struct InlineReceiver<V, E> {
-    outcome: NonNull<Cell<Option<Outcome<V, E>>>>,
+struct InlineReceiver<'a, V, E> {
+    outcome: &'a Cell<Option<Outcome<V, E>>>,
 }
 
 // SAFETY: rule 3 of `Sender`: it is completed before `start` returns, on the thread that called `start`. It
 // does not leave that thread, although `Receiver` requires `Send`.
-unsafe impl<V, E> Send for InlineReceiver<V, E> {}
+unsafe impl<V, E> Send for InlineReceiver<'_, V, E> {}
 
-impl<V, E> Receiver<V, E> for InlineReceiver<V, E> {
+impl<V, E> Receiver<V, E> for InlineReceiver<'_, V, E> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {
-        // SAFETY: the cell is on the stack of `run`, which returns after this call.
-        unsafe { self.outcome.as_ref() }.set(Some(outcome));
+        self.outcome.set(Some(outcome));
     }
 
     fn env(&self) -> &Env {

@@ -3,7 +3,6 @@
 
 use crate::algorithm::{
     boxed::AnySender,
-    bulk::Bulk,
     continuation::Sequenced,
     either::Either,
     from_callback::FromCallback,
@@ -50,7 +49,6 @@ macro_rules! awaitable {
 
 awaitable! {
     [V, E] AnySender<V, E>,
-    [S, F] Bulk<S, F>,
     [A, B] Either<A, B>,
     [F, V, E] FromCallback<F, V, E>,
     [S, D] Hopped<S, D>,

@@ -24,11 +24,12 @@ use convoke_core::raw::{
     Adopted, AdoptedReceiver, Frame, StopWatch, budget, outside_a_task, polled_again, stop_frame,
 };
 
-type Running<S> = Adopted<
-    <S as Sender>::Value,
-    <S as Sender>::Error,
-    <S as Sender>::Operation<AdoptedReceiver<<S as Sender>::Value, <S as Sender>::Error>>,
->;
+type OperationOf<S> = <S as Sender>::Operation<AdoptedReceiver<<S as Sender>::Value, <S as Sender>::Error>>;
+
+type Running<S> = Adopted<<S as Sender>::Value, <S as Sender>::Error, OperationOf<S>>;
+
+/// The future of the sender `S`: see [`AwaitedFuture`].
+pub type Awaited<S> = AwaitedFuture<S, OutcomeOf<S>, Running<S>>;
 
 /// The future of a sender: `sender.await` makes it. Generic code makes it with [`Sender::into_awaited`].
 ///
@@ -41,27 +42,35 @@ type Running<S> = Adopted<
 ///   or on that executor, costs no hop; work whose type says that it completes inline needs no memory.
 /// - *Panics* if it is polled outside a task, unless the work completes inline; and if it is polled again
 ///   after it has returned its result.
+///
+/// Its parameters are the sender, its outcome and its operation: [`Awaited`] fills in the last two.
+/// They have no bounds, because the compiler would have to prove these for every lifetime that an `async` block
+/// erases, and it rejects senders that carry a `&'static str` as "not general enough".
 #[must_use = "futures do nothing until they are awaited"]
-pub struct Awaited<S: Sender> {
-    stage: Stage<S>,
+pub struct AwaitedFuture<S, T, O> {
+    stage: Stage<S, T, O>,
     location: &'static Location<'static>,
     watch: StopWatch,
 }
 
-enum Stage<S: Sender> {
+enum Stage<S, T, O> {
     New(S),
     /// The task went to the back of its queue; this is the outcome after that.
-    Yielded(OutcomeOf<S>),
-    Running(Running<S>),
+    Yielded(T),
+    Running(O),
     /// It has returned its result, or panicked, and must not be polled again.
     Finished,
     /// It was stopped.
     Stopped,
 }
 
+// SAFETY: `new`, the only constructor, takes a sender, which is `Send`. An outcome and an operation are in here
+// only after `start`, which requires that value and error are `Send`; an operation is. `StopWatch` is `Send`.
+unsafe impl<S, T, O> Send for AwaitedFuture<S, T, O> {}
+
 // Nothing in here is pinned: the sender is moved out before it is connected, and the operation is allocated
 // separately.
-impl<S: Sender> Unpin for Awaited<S> {}
+impl<S, T, O> Unpin for AwaitedFuture<S, T, O> {}
 
 impl<S: Sender> Awaited<S> {
     /// Creates the future of `sender`.
@@ -159,7 +168,7 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
     }
 }
 
-impl<S: Sender> fmt::Debug for Awaited<S> {
+impl<S, T, O> fmt::Debug for AwaitedFuture<S, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
             Stage::New(_) => "new",

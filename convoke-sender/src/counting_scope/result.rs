@@ -47,24 +47,6 @@ impl<V, E> StoredResult<V, E> {
         }
     }
 
-    /// Takes the outcome.
-    ///
-    /// # Safety
-    /// Rule 1: the rendezvous has told the caller to deliver, take or drop the outcome.
-    unsafe fn take_outcome(&self) -> Option<Outcome<V, E>> {
-        // SAFETY: rule 1: the rendezvous gave the outcome to the caller.
-        self.outcome.with_mut(|outcome| unsafe { (*outcome).take() })
-    }
-
-    /// Takes the consumer.
-    ///
-    /// # Safety
-    /// Rule 2: the rendezvous has told the caller to wake the consumer, or let the consumer leave.
-    unsafe fn take_consumer(&self) -> Option<Completion<V, E>> {
-        // SAFETY: rule 2: the rendezvous gave the cell to the caller.
-        self.consumer.with_mut(|consumer| unsafe { (*consumer).take() })
-    }
-
     /// Stores the outcome of the work. Returns the consumer to deliver to, if one waits, and the outcome if
     /// it is not left here.
     fn complete(&self, outcome: Outcome<V, E>) -> (Option<Completion<V, E>>, Option<Outcome<V, E>>) {
@@ -74,14 +56,14 @@ impl<V, E> StoredResult<V, E> {
             Complete::Leave => (None, None),
             Complete::Wake => {
                 // SAFETY: rules 1 and 2: we are told to wake the consumer, so both are ours.
-                let both = unsafe { (self.take_consumer(), self.take_outcome()) };
+                let both = unsafe { ((*self.consumer.get()).take(), (*self.outcome.get()).take()) };
                 // Before the delivery, which runs code of the program: a consumer that wants to leave spins
                 // until this is called.
                 self.rendezvous.left();
                 both
             }
             // SAFETY: rule 1: the claim was abandoned, or the consumer has left: the outcome is ours.
-            Complete::Free => (None, unsafe { self.take_outcome() }),
+            Complete::Free => (None, unsafe { (*self.outcome.get()).take() }),
         }
     }
 
@@ -92,7 +74,9 @@ impl<V, E> StoredResult<V, E> {
         match self.rendezvous.wait() {
             Wait::Wait => None,
             // SAFETY: rules 1 and 2: the work has completed, and did not find the consumer: both are ours.
-            Wait::Done => unsafe { self.take_consumer().map(|consumer| (consumer, self.take_outcome())) },
+            Wait::Done => unsafe {
+                (*self.consumer.get()).take().map(|consumer| (consumer, (*self.outcome.get()).take()))
+            },
         }
     }
 
@@ -100,7 +84,7 @@ impl<V, E> StoredResult<V, E> {
     fn leave(&self) -> Option<Completion<V, E>> {
         match self.rendezvous.abandon() {
             // SAFETY: rule 2: the consumer could leave, so its cell is the consumer's again, which this is.
-            Abandon::Leave => unsafe { self.take_consumer() },
+            Abandon::Leave => unsafe { (*self.consumer.get()).take() },
             Abandon::Free => None,
         }
     }
@@ -110,7 +94,7 @@ impl<V, E> StoredResult<V, E> {
         match self.rendezvous.abandon() {
             Abandon::Leave => Ok(()),
             // SAFETY: rule 1: the work has completed, and there is no consumer (rule 3): the outcome is ours.
-            Abandon::Free => Err(unsafe { self.take_outcome() }),
+            Abandon::Free => Err(unsafe { (*self.outcome.get()).take() }),
         }
     }
 }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use convoke_core::Panic;
@@ -85,13 +86,19 @@ impl Children {
         NonNull::from(&armed.stop)
     }
 
+    /// Returns the stop source, if there is one.
+    #[inline]
+    fn armed(&self) -> Option<&Armed> {
+        // SAFETY: written in `arm`, before any child exists, and read-only since.
+        unsafe { (*self.armed.get_const()).as_ref() }
+    }
+
     /// Links the stop source to the parent's token: from now on the children stop with the parent.
     ///
     /// # Safety
     /// After `arm`, by the parent's `start` while it holds its count; `parent` outlives the operation.
     pub unsafe fn link(&self, parent: StopRef<'_>) {
-        // SAFETY: written in `arm`, by this thread, and read-only since.
-        if let Some(armed) = unsafe { &*self.armed.get_const() } {
+        if let Some(armed) = self.armed() {
             // SAFETY: `self` is pinned, and `arrive` removes the callback before the operation ends (rule 3).
             unsafe { armed.link.register(parent) };
         }
@@ -100,9 +107,7 @@ impl Children {
     /// Requests stop of the children, if there is a stop source. The caller holds a count (rule 2). Does not
     /// panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
-        // SAFETY: written in `arm`, before the children started, and read-only since; the caller is one of
-        // them.
-        let Some(armed) = (unsafe { &*self.armed.get_const() }) else { return };
+        let Some(armed) = self.armed() else { return };
         if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
             // SAFETY: only the first request runs callbacks, so this is the only writer; `finish` waits for
             // the caller's count.
@@ -117,7 +122,7 @@ impl Children {
     /// Called by `finish`.
     pub unsafe fn take_panic(&self) -> Option<Panic> {
         // SAFETY: rule 3: `finish` is the only user.
-        unsafe { (*self.armed.get_const()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
+        self.armed().and_then(|armed| unsafe { (*armed.panic.get()).take() })
     }
 
     /// Gives back one count; the last one calls `finish(owner)`, which may free `this`. Takes a pointer,
@@ -127,11 +132,11 @@ impl Children {
     /// The caller holds a count, and touches nothing of the operation afterwards.
     #[inline]
     pub unsafe fn arrive(this: NonNull<Self>, owner: NonNull<()>, finish: unsafe fn(NonNull<()>)) {
-        // SAFETY: rule 1: the count that the caller holds keeps the operation alive.
-        if unsafe { this.as_ref() }.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: rule 3: this is the last count, so the operation is not freed yet. `armed` was written
-            // in `arm`, before the count was first decremented.
-            if let Some(armed) = unsafe { &*this.as_ref().armed.get_const() } {
+        // SAFETY: rule 1: the count that the caller holds keeps the operation alive until it is given back.
+        // Rule 3: the last one keeps it alive until it calls `finish`.
+        let children = unsafe { this.as_ref() };
+        if children.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if let Some(armed) = children.armed() {
                 // SAFETY: `link` returned before `start` gave back its count. A stop request that runs right
                 // now on another thread finds the count at zero and returns: waiting for it is short.
                 unsafe { armed.link.remove() };
@@ -154,60 +159,67 @@ impl Children {
     }
 }
 
-impl OnStop for StopAll {
-    fn on_stop(self, reason: StopReason) {
-        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for this call;
-        // if this call ends the operation, `arrive` is the last access.
-        let stopped = unsafe {
-            let children = self.children.as_ref();
-            if !children.hold() {
-                return;
-            }
-            let stopped = match &*children.armed.get_const() {
-                Some(armed) => Panic::catch(|| armed.stop.request_stop(reason)),
-                None => Ok(false),
-            };
-            Children::arrive(self.children, self.owner, self.finish);
-            stopped
-        };
-        if let Err(panic) = stopped {
-            panic.resume();
-        }
-    }
+/// A count that a stop request from above takes (rule 2). It is given back when this is dropped.
+struct Held(StopAll);
 
-    fn pass_on(self, _: StopReason) -> Option<Onward> {
-        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for this call.
-        // After it, the count that `hold` took keeps the operation, and its stop source, alive until
-        // `release` gives it back.
-        unsafe {
-            let children = self.children.as_ref();
-            if !children.hold() {
-                return None;
-            }
-            let Some(armed) = &*children.armed.get_const() else {
-                Children::arrive(self.children, self.owner, self.finish);
-                return None;
-            };
-            Some(Onward::in_place(&armed.stop, self.children.cast(), Self::release))
-        }
+impl Held {
+    fn children(&self) -> &Children {
+        // SAFETY: rules 1 and 2: this is a count, which keeps the operation alive.
+        unsafe { self.0.children.as_ref() }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: rule 2: `StopAll::hold` took this count, and it is given back once. Nothing is touched
+        // afterwards.
+        unsafe { Children::arrive(self.0.children, self.0.owner, self.0.finish) };
     }
 }
 
 impl StopAll {
+    /// Takes a count, and returns `None` if the count is zero already.
+    fn hold(self) -> Option<Held> {
+        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for the call
+        // that this is part of.
+        unsafe { self.children.as_ref() }.hold().then(|| Held(self))
+    }
+
     /// Gives back the count that `pass_on` took.
     ///
     /// # Safety
     /// Called once, with the address of armed `Children` of which the caller has a count.
     unsafe fn release(children: NonNull<()>) {
         let children = children.cast::<Children>();
-        // SAFETY: the caller's count keeps the operation alive. `parent` was written in `arm`, before any
-        // child started.
-        unsafe {
-            let parent = (*children.as_ref().armed.get_const()).as_ref().map(|armed| armed.parent);
-            if let Some((owner, finish)) = parent {
-                Children::arrive(children, owner, finish);
-            }
+        // SAFETY: rule 2: the count that `pass_on` took keeps the operation alive.
+        let parent = unsafe { children.as_ref() }.armed().map(|armed| armed.parent);
+        if let Some((owner, finish)) = parent {
+            drop(Held(Self { children, owner, finish }));
         }
+    }
+}
+
+impl OnStop for StopAll {
+    fn on_stop(self, reason: StopReason) {
+        let Some(held) = self.hold() else { return };
+        let stopped = match held.children().armed() {
+            Some(armed) => Panic::catch(|| armed.stop.request_stop(reason)),
+            None => Ok(false),
+        };
+        drop(held);
+        if let Err(panic) = stopped {
+            panic.resume();
+        }
+    }
+
+    fn pass_on(self, _: StopReason) -> Option<Onward> {
+        let held = self.hold()?;
+        let stop = NonNull::from(&held.children().armed()?.stop);
+        // Not dropped: `release` gives the count back.
+        let children = ManuallyDrop::new(held).0.children;
+        // SAFETY: rule 2: the count keeps the operation, and its stop source, alive until `release` gives it
+        // back, once.
+        Some(unsafe { Onward::in_place(stop.as_ref(), children.cast(), Self::release) })
     }
 }
 

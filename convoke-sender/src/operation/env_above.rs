@@ -20,8 +20,8 @@ pub struct EnvAbove {
 // SAFETY: an environment is `Sync`, and it may be read from any thread. The cells are written only by `ask`,
 // before other threads use this.
 unsafe impl Send for EnvAbove {}
-// SAFETY: the cells are written only by `ask`, whose caller promises that no other thread uses this yet;
-// afterwards they are read-only.
+// SAFETY: the cells are written only by `ask`, by whose contract no other thread uses this yet; afterwards
+// they are read-only.
 unsafe impl Sync for EnvAbove {}
 
 impl EnvAbove {
@@ -48,16 +48,13 @@ impl EnvAbove {
     /// Called after [`ask`](EnvAbove::ask), while the receiver that was asked has not moved.
     #[inline]
     pub unsafe fn get(&self) -> &Env {
-        // SAFETY: `ask` borrowed it from the receiver, which the caller promises has not moved.
+        // SAFETY: `ask` borrowed it from the receiver, which has not moved since: both contracts say so.
         unsafe { self.env.get().expect("`EnvAbove::ask` is called before `get`").as_ref() }
     }
 
     /// Returns the boxed operation that the work is part of, as the receiver answered.
-    ///
-    /// # Safety
-    /// Called after [`ask`](EnvAbove::ask).
     #[inline]
-    pub(crate) unsafe fn enclosing(&self) -> Option<Enclosing> {
+    pub(crate) fn enclosing(&self) -> Option<Enclosing> {
         self.enclosing.get()
     }
 }

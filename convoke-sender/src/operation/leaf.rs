@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -17,7 +18,7 @@ pub trait Action: Send {
 
 /// The operation that performs one [`Action`] when it starts.
 pub struct Leaf<A> {
-    action: Option<A>,
+    action: Cell<Option<A>>,
     _pinned: PhantomPinned,
 }
 
@@ -25,16 +26,15 @@ impl<A: Action> Leaf<A> {
     /// Creates an operation that performs `action` when it starts.
     #[inline]
     pub const fn new(action: A) -> Self {
-        Self { action: Some(action), _pinned: PhantomPinned }
+        Self { action: Cell::new(Some(action)), _pinned: PhantomPinned }
     }
 }
 
 impl<A: Action> Operation for Leaf<A> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the action is not structurally pinned: it is moved out before it runs, and may then free
-        // the operation.
-        if let Some(action) = unsafe { self.get_unchecked_mut() }.action.take() {
+        // Moved out before it runs: it may free the operation.
+        if let Some(action) = self.as_ref().get_ref().action.take() {
             action.act();
         }
     }
@@ -42,6 +42,6 @@ impl<A: Action> Operation for Leaf<A> {
 
 impl<A> fmt::Debug for Leaf<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leaf").field("started", &self.action.is_none()).finish()
+        f.debug_struct("Leaf").finish_non_exhaustive()
     }
 }

@@ -91,3 +91,39 @@ fn a_foreign_waker_that_panics_does_not_keep_others_from_a_shared_result() {
     assert_eq!(second.outcome(), Outcome::Value(3));
     assert_eq!(first.outcome(), Outcome::Value(3));
 }
+
+/// Once, an `async` block that awaited a sender with a reference in its types was not `Send`: the compiler said
+/// that `Send` was not general enough.
+#[test]
+fn senders_that_carry_references_are_awaited_in_a_task_that_is_send() {
+    fn sent<F: Future + Send>(future: F) -> F {
+        future
+    }
+    let outcome = sync_wait(task(sent(async {
+        let text: &'static str = just("four").await;
+        let length = just(text).then(str::len).await;
+        let failed = just_error::<usize, &'static str>("no").await;
+        let failed = failed.or_else(|error: &'static str| Err::<usize, _>(error));
+        let both = when_all((just("a"), just("b"))).await;
+        let kept = just("kept").let_value(|text: &'static str| just(text)).boxed().await;
+        let asked = read_env(|env: &Env| env.stop().stop_requested()).await;
+        (length, failed, both, kept, asked)
+    })));
+    assert_eq!(outcome, Outcome::Value((4, Err("no"), ("a", "b"), "kept", false)));
+}
+
+/// Once, a group of tasks that return `Result`s could only wait for all of them.
+#[test]
+fn a_group_of_tasks_that_can_fail_stops_at_the_first_error() {
+    use convoke::sender::try_task;
+
+    let gate = Gate::<u8>::new();
+    let (waits, asked) = (gate.sender(), gate.clone());
+    let slow = try_task(async move { Ok::<u8, &str>(waits.into_awaited().await) });
+    let fails = try_task(async { Err::<u8, &str>("first") });
+    assert_eq!(sync_wait(when_all((slow, fails))), Outcome::Error("first"));
+    assert_eq!(asked.asked_to_stop(), Some(StopReason::Sibling));
+
+    let all = when_all((try_task(async { Ok::<_, &str>(1) }), try_task(async { Ok::<_, &str>(2) })));
+    assert_eq!(sync_wait(all), Outcome::Value((1, 2)));
+}

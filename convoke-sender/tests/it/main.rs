@@ -2,6 +2,7 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod adaptor_contract;
 mod awaited;
 mod counting_scope;
 mod counting_scope_spawn;

@@ -9,7 +9,7 @@ use core::panic::Location;
 use core::task::{Context, Poll};
 use std::collections::VecDeque;
 
-use convoke_core::raw::{Frame, Polled, budget};
+use convoke_core::raw::{Frame, Polled, UnderWay, budget};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::lanes::Lanes;
@@ -33,6 +33,7 @@ pub(super) struct Engine<I, F, R: Future> {
     over: Option<Over>,
     /// All futures were woken, to hear of the stop request.
     told: bool,
+    under_way: UnderWay,
     location: &'static Location<'static>,
 }
 
@@ -69,6 +70,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             region: Region::new(),
             over: None,
             told: false,
+            under_way: UnderWay::new(),
             location,
         }
     }
@@ -227,9 +229,14 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
 
     /// Stores the waker, and holds the task if futures are ending.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Output>> {
+        if self.lanes.is_held() {
+            self.under_way.hold(cx);
+        } else {
+            self.under_way.end();
+        }
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                if self.region.stop_reason().is_some() || self.lanes.is_held() {
+                if self.region.stop_reason().is_some() {
                     frame.hold();
                 }
                 frame.waits_at(self.location);
@@ -242,6 +249,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
     /// Completes: no future runs, and none is started.
     fn end(&mut self) -> Poll<Option<R::Output>> {
         budget::spend();
+        self.under_way.end();
         match self.over.take() {
             Some(Over::Panicked(panic)) => {
                 self.over = Some(Over::Closed);

@@ -109,8 +109,7 @@ where
         F: Future<Output = T> + Send + 'scope,
     {
         let ending = ToScope::new(options.name.attach(AndStop));
-        let started = self.scope.start(self.spawnable(future), ending, options.location);
-        if let Err(refused) = started {
+        if let Err(refused) = self.scope.start(self.spawnable(future), ending, options.location) {
             refused.panic();
         }
     }
@@ -134,8 +133,7 @@ impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, 
     {
         let location = options.location;
         let attachment = options.name.attach(AndStop);
-        let started = self.scope.start_with_handle(self.spawnable(future), attachment, location);
-        let handle = match started {
+        let handle = match self.scope.start_with_handle(self.spawnable(future), attachment, location) {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };

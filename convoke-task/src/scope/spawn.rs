@@ -146,20 +146,6 @@ impl<O> Scope<O> {
         }
     }
 
-    /// Starts a child whose failure is the scope's, or hands its future back if it cannot be started.
-    pub(super) fn try_start_for_scope<F, W>(
-        &self,
-        future: F,
-        attachment: W,
-        location: &'static Location<'static>,
-    ) -> Result<(), SpawnError<F>>
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        W: Attach<O>,
-    {
-        self.start(Spawnable::anywhere(future), ToScope::new(attachment), location)
-    }
-
     /// Starts a child with a handle. Panics if it cannot be started.
     #[inline]
     pub(super) fn start_future<F, W>(
@@ -194,6 +180,20 @@ impl<O> Scope<O> {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         }
+    }
+
+    /// Starts a child whose failure is the scope's, or hands its future back if it cannot be started.
+    pub(super) fn try_start_for_scope<F, W>(
+        &self,
+        future: F,
+        attachment: W,
+        location: &'static Location<'static>,
+    ) -> Result<(), SpawnError<F>>
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        W: Attach<O>,
+    {
+        self.start(Spawnable::anywhere(future), ToScope::new(attachment), location)
     }
 
     /// Starts a child that stays on this thread, and whose failure is the scope's. Panics if it cannot be

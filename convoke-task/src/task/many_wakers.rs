@@ -2,14 +2,14 @@
 //! the process with one entry for each such task; the entry holds one reference to the task.
 
 use core::task::{RawWaker, RawWakerVTable};
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::reference::{Alive, TaskRef};
 use super::waker::{WakerRef, vtable};
 
-/// The number of these wakers, by the address of their task.
-static WAKERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Each task with such wakers: its address, and their number. There is hardly ever one, so a list will do: a map would be more code
+/// than the rest of this file.
+static WAKERS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 /// The functions of these wakers.
 static WAKER: RawWakerVTable = vtable::<InTable>();
@@ -37,11 +37,11 @@ impl Drop for InTable {
         let was_last = {
             let mut wakers = lock();
             let address = self.alive().address().addr().get();
-            let count = wakers.get_mut(&address).expect("this waker is counted");
-            *count -= 1;
-            let was_last = *count == 0;
+            let at = wakers.iter().position(|(known, _)| *known == address).expect("this waker is counted");
+            wakers[at].1 -= 1;
+            let was_last = wakers[at].1 == 0;
             if was_last {
-                wakers.remove(&address);
+                wakers.swap_remove(at);
             }
             was_last
         };
@@ -59,15 +59,18 @@ impl Drop for InTable {
 #[cold]
 pub(super) fn clone(task: Alive<'_>) -> RawWaker {
     let mut wakers = lock();
-    let count = wakers.entry(task.address().addr().get()).or_insert(0);
-    if *count == 0 {
-        // The entry owns the reference.
-        task.counted().into_counted();
+    let address = task.address().addr().get();
+    match wakers.iter_mut().find(|(known, _)| *known == address) {
+        Some((_, count)) => *count += 1,
+        None => {
+            wakers.push((address, 1));
+            // The entry owns the reference.
+            task.counted().into_counted();
+        }
     }
-    *count += 1;
     RawWaker::new(task.address().as_ptr().cast_const().cast(), &WAKER)
 }
 
-fn lock() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+fn lock() -> MutexGuard<'static, Vec<(usize, usize)>> {
     WAKERS.lock().unwrap_or_else(PoisonError::into_inner)
 }

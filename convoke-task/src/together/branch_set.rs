@@ -15,7 +15,7 @@ use core::task::{Context, Waker};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use convoke_core::raw::{Frame, budget};
+use convoke_core::raw::{UnderWay, budget};
 use convoke_core::{Outcome, Panic};
 
 use super::ended::ended;
@@ -34,6 +34,7 @@ pub(crate) struct BranchSet<F: ?Sized, T = ()> {
     serial: u64,
     /// The number of children that held the task when they were polled last: they must not be dropped yet.
     held: usize,
+    under_way: UnderWay,
 }
 
 struct Child<F: ?Sized, T> {
@@ -55,6 +56,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
             round: VecDeque::new(),
             serial: 0,
             held: 0,
+            under_way: UnderWay::new(),
         }
     }
 
@@ -121,6 +123,9 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.held -= usize::from(child.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
         self.held += usize::from(child.mark.is_held());
+        if self.held == 0 {
+            self.under_way.end();
+        }
         let mut tag = None;
         let outcome = ended(polled, region, || {
             if let Some(child) = self.children[key.index].take() {
@@ -136,9 +141,11 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
 
     /// Ends the round: stores the owner's waker, or wakes it at once if a child was woken meanwhile, or if the
     /// budget did not suffice for this round.
-    pub(crate) fn end_round(&self, cx: &Context<'_>) {
+    pub(crate) fn end_round(&mut self, cx: &Context<'_>) {
         if self.held > 0 {
-            Frame::hold_current();
+            self.under_way.hold(cx);
+        } else {
+            self.under_way.end();
         }
         if self.has_round() && budget::may_proceed(cx) {
             cx.waker().wake_by_ref();

@@ -14,7 +14,7 @@ struct Driver {
 
 impl Driver {
     fn leave(&self) -> bool {
-        let wakes = self.count.less(1);
+        let wakes = self.count.subtract(1);
         if wakes {
             *self.rung.lock().unwrap() = true;
             self.bell.notify_one();
@@ -32,7 +32,7 @@ impl Driver {
     /// Sleeps until there are no waiters left. Returns the number of sleeps.
     fn run_until_dry(&self) -> usize {
         let mut slept = 0;
-        while self.count.ask() > 0 {
+        while self.count.request() > 0 {
             self.wait();
             slept += 1;
         }
@@ -46,8 +46,8 @@ fn who_sleeps_while_somebody_waits_is_woken_by_the_last_who_leaves() {
     static DRY: Reached = Reached::new();
     explore(3, || {
         let driver = Arc::new(Driver::default());
-        driver.count.more();
-        driver.count.more();
+        driver.count.increment();
+        driver.count.increment();
         let leavers = [(); 2].map(|()| {
             let driver = driver.clone();
             thread::spawn(move || driver.leave())
@@ -68,12 +68,12 @@ fn one_who_comes_when_the_last_leaves_is_counted() {
     static FIRST: Reached = Reached::new();
     explore(3, || {
         let driver = Arc::new(Driver::default());
-        driver.count.more();
+        driver.count.increment();
         let user = {
             let driver = driver.clone();
             thread::spawn(move || {
                 let first = driver.leave();
-                driver.count.more();
+                driver.count.increment();
                 (first, driver.leave())
             })
         };
@@ -81,7 +81,7 @@ fn one_who_comes_when_the_last_leaves_is_counted() {
         let (first, second) = user.join().unwrap();
         FIRST.here_if(first);
         AGAIN.here_if(second);
-        assert_eq!(driver.count.ask(), 0);
+        assert_eq!(driver.count.request(), 0);
     });
     FIRST.assert("the first to leave has woken it");
     AGAIN.assert("the second has");

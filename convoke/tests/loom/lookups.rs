@@ -22,14 +22,14 @@ fn one_who_asks_while_a_lookup_ends_shares_it_or_begins_another() {
         let flights = Arc::new(Lookups::default());
         let (first, pilot) = flights.join("host");
         let pilot = pilot.expect("the first begins it");
-        let lands = thread::spawn(move || pilot.land(Ok(vec![([127, 0, 0, 1], 0).into()])));
+        let lands = thread::spawn(move || pilot.finish(Ok(vec![([127, 0, 0, 1], 0).into()])));
         let (second, begins) = flights.join("host");
         match begins {
             None => SHARED.here(),
             Some(pilot) => {
                 BEGAN.here();
                 assert!(!pilot.stop_token().stop_requested(), "that is for the first one's end");
-                pilot.land(Ok(vec![([127, 0, 0, 1], 0).into()]));
+                pilot.finish(Ok(vec![([127, 0, 0, 1], 0).into()]));
             }
         }
         assert_eq!((found(&first).unwrap(), found(&second).unwrap()), (1, 1));

@@ -3,7 +3,7 @@
 use super::left_out::{self, Tool};
 use super::nightly;
 use super::suites::{self, NO_FRAME_CACHE};
-use crate::command::{self, Show};
+use crate::command::{self, Background, Show};
 use crate::step::{Verdict, counted};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -27,35 +27,47 @@ pub(super) fn whole(workspace: &Workspace) -> Verdict {
             let left_out = left_out::tell(Tool::Miri);
             let rest = counted(left_out.len(), "program or module");
             let tests = suites::tests_of(workspace, Tool::Miri);
-            run(&toolchain, workspace, tests, suites::skips(&left_out), &rest, &mut Tally::default())
+            let mut command = miri(&toolchain, workspace, tests, suites::skips(&left_out));
+            let ran = command::run(&mut command, Show::Live);
+            let tally = Tally::of_harness(&ran.stdout);
+            suites::verdict(ran, tally, &rest)
         }
     }
 }
 
-/// The tests of tasks, scopes, stops, the pool and the run loop, if the toolchain is there. Does not install it:
-/// `cargo xtask test` needs no network but for crates.
-pub(crate) fn short(workspace: &Workspace, tally: &mut Tally) -> Verdict {
-    match nightly::find(workspace) {
-        Err(reason) => Verdict::Skipped(format!("{reason}; `cargo xtask sanitize` installs it")),
-        Ok(toolchain) => {
-            let (name, modules) = SHORT;
-            let tests = suites::integration_tests_of(workspace, name);
-            let chosen = modules.map(str::to_owned).to_vec();
-            run(&toolchain, workspace, tests, chosen, "the rest", tally)
+/// The short selection, under way.
+pub(crate) struct Short(Result<Background, String>);
+
+/// Starts the tests of tasks and scopes, if the toolchain is there. Does not install it: `cargo xtask test` needs no network but for
+/// crates. Miri has one thread, so the other steps go on beside it.
+pub(crate) fn start_short(workspace: &Workspace) -> Short {
+    let toolchain =
+        nightly::find(workspace).map_err(|reason| format!("{reason}; `cargo xtask sanitize` installs it"));
+    Short(toolchain.map(|toolchain| {
+        let (name, modules) = SHORT;
+        let tests = suites::integration_tests_of(workspace, name);
+        let chosen = modules.map(str::to_owned).to_vec();
+        command::run_in_background(&mut miri(&toolchain, workspace, tests, chosen))
+    }))
+}
+
+impl Short {
+    /// Waits for the end of the tests.
+    pub(crate) fn finish(self, tally: &mut Tally) -> Verdict {
+        match self.0 {
+            Err(reason) => Verdict::Skipped(reason),
+            Ok(background) => {
+                let ran = background.finish();
+                *tally = Tally::of_harness(&ran.stdout);
+                suites::verdict(ran, *tally, "the rest")
+            }
         }
     }
 }
 
-/// Runs tests, one after the other in the process of their program: Miri compiles a program again each time it starts it, which
-/// takes longer than most tests. What `MIRIFLAGS` says is added: `-Zmiri-seed=7` tries another schedule.
-fn run(
-    toolchain: &str,
-    workspace: &Workspace,
-    tests: Vec<String>,
-    of_them: Vec<String>,
-    rest: &str,
-    tally: &mut Tally,
-) -> Verdict {
+/// Returns the command that runs tests, one after the other in the process of their program: Miri compiles a program again each time
+/// it starts it, which takes longer than most tests. What `MIRIFLAGS` says is added: `-Zmiri-seed=7` tries another schedule.
+fn miri(toolchain: &str, workspace: &Workspace, tests: Vec<String>, of_them: Vec<String>) -> Command {
     let mut command: Command = command::cargo_of(toolchain, &workspace.root);
     let more = std::env::var("MIRIFLAGS").unwrap_or_default();
     command.env("MIRIFLAGS", format!("{FLAGS} {more}").trim_end()).env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
@@ -64,7 +76,5 @@ fn run(
         .args(tests)
         .args(["--", "--test-threads=1"])
         .args(of_them);
-    let ran = command::run(&mut command, Show::Live);
-    *tally = Tally::of_harness(&ran.stdout);
-    suites::verdict(ran, *tally, rest)
+    command
 }

@@ -9,7 +9,7 @@
 //! None of them is on a fresh machine. A step installs what it needs (`nightly`, and the package manager for valgrind)
 //! and is skipped with a reason where it may not; asked for by name (`--only`), it fails instead. What no tool can
 //! run is listed in `left_out`, one test program a line; a single test says so itself with `cfg_attr(miri, ignore)`.
-//! A selection of Miri's part is a step of `cargo xtask test` too ([`miri_short`]).
+//! A selection of Miri's part is a step of `cargo xtask test` too ([`start_miri_short`]).
 
 mod asan;
 mod left_out;
@@ -19,7 +19,7 @@ mod suites;
 mod tsan;
 mod valgrind;
 
-pub(crate) use miri::short as miri_short;
+pub(crate) use miri::{Short, start_short as start_miri_short};
 
 use crate::arguments::Arguments;
 use crate::step::{self, Step, Verdict};

@@ -134,12 +134,12 @@ impl LookupRun {
     }
 
     /// Answers the lookup with this result.
-    pub fn land(self, found: io::Result<Vec<SocketAddr>>) {
+    pub fn finish(self, found: io::Result<Vec<SocketAddr>>) {
         self.answer(found);
     }
 
     fn answer(&self, found: io::Result<Vec<SocketAddr>>) {
-        // The first answer counts: after `land` the destructor has nothing to add.
+        // The first answer counts: after `finish` the destructor has nothing to add.
         if self.lookup.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
             Lookups::remove(&mut self.lookups.lock(), &self.lookup);
             // A waker may panic, and this may run during unwinding.

@@ -112,7 +112,7 @@ impl Resolver {
 async fn look_up_when_permitted(run: LookupRun, permits: Bound, names: Arc<dyn Names>) {
     let _permit = permits.take(1).await;
     let found = names.look_up(&run.host()).await;
-    run.land(found);
+    run.finish(found);
 }
 
 /// The lookups that were started and have not been swept yet.

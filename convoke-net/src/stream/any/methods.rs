@@ -30,6 +30,14 @@ macro_rules! reads {
             ///   or stopped, as the stream is.
             /// - *If dropped*, nothing was read.
             /// - *Runs on* the current task.
+            ///
+            /// ```
+            /// use convoke::io::AnyStream;
+            ///
+            /// async fn some(stream: &mut AnyStream) -> std::io::Result<usize> {
+            ///     stream.read(&mut [0; 512]).await
+            /// }
+            /// ```
             pub fn read<'r>(
                 &'r mut self,
                 buffer: &'r mut [u8],
@@ -92,6 +100,14 @@ macro_rules! writes {
             /// - *Completes with* the number of bytes; an error of the stream; or stopped, as the stream is.
             /// - *If dropped*, nothing was written.
             /// - *Runs on* the current task.
+            ///
+            /// ```
+            /// use convoke::io::AnyStream;
+            ///
+            /// async fn some(stream: &mut AnyStream) -> std::io::Result<usize> {
+            ///     stream.write(b"word").await
+            /// }
+            /// ```
             pub fn write<'w>(
                 &'w mut self,
                 buffer: &'w [u8],
@@ -111,6 +127,15 @@ macro_rules! writes {
             /// - *Completes with* `()`; an error of the stream; or stopped, as the stream is.
             /// - *If dropped*, a part may have been written.
             /// - *Runs on* the current task.
+            ///
+            /// ```
+            /// use convoke::io::AnyStream;
+            ///
+            /// async fn greet(stream: &mut AnyStream) -> std::io::Result<()> {
+            ///     stream.write_all(b"hello").await?;
+            ///     stream.flush().await
+            /// }
+            /// ```
             pub fn flush(&mut self) -> impl Future<Output = std::io::Result<()>> + Send + '_ {
                 core::future::poll_fn(|cx| {
                     futures_io::AsyncWrite::poll_flush(core::pin::Pin::new(&mut *self), cx)
@@ -123,6 +148,15 @@ macro_rules! writes {
             /// - *Completes with* `()`; an error of the stream; or stopped, as the stream is.
             /// - *If dropped*, the write side may have ended or not.
             /// - *Runs on* the current task.
+            ///
+            /// ```
+            /// use convoke::io::AnyStream;
+            ///
+            /// async fn last(stream: &mut AnyStream) -> std::io::Result<()> {
+            ///     stream.write_all(b"bye").await?;
+            ///     stream.shutdown().await
+            /// }
+            /// ```
             pub fn shutdown(&mut self) -> impl Future<Output = std::io::Result<()>> + Send + '_ {
                 core::future::poll_fn(|cx| {
                     futures_io::AsyncWrite::poll_close(core::pin::Pin::new(&mut *self), cx)
