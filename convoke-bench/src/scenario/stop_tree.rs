@@ -102,11 +102,11 @@ async fn tokio_tree(
     let mut branches = JoinSet::new();
     for _ in 0..BRANCHES {
         let (branch, waiting) = (root.child_token(), Rc::clone(&waiting));
-        branches.child().local().spawn(async move {
+        branches.spawn_local(async move {
             let mut leaves = JoinSet::new();
             for _ in 0..LEAVES {
                 let (leaf, waiting) = (for_leaf(&branch), Rc::clone(&waiting));
-                leaves.child().local().spawn(async move {
+                leaves.spawn_local(async move {
                     waiting.update(|waiting| waiting + 1);
                     leaf.cancelled().await;
                 });

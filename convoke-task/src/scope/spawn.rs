@@ -48,8 +48,8 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn<F>(&self, future: F)
     where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static, // For a child that borrows, use `local_scope`.
     {
         self.child().spawn(future);
     }
@@ -66,7 +66,7 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
     where
-        F: Future<Output: Send> + Send + 'static, // For a child that borrows, use `local_scope`.
+        F: Future<Output: Send> + Send + 'static,
     {
         self.child().spawn_future(future)
     }

@@ -51,6 +51,27 @@
 //! assert!(outcome.unwrap().is_err());
 //! ```
 //!
+//! # Children that borrow
+//!
+//! A child of `scope` may run on another thread and owns what it uses. If the compiler says that a value "does not live long
+//! enough" or that an "async block may outlive the current function", and asks for `'static`, the child borrows. Move the value
+//! into it (`async move`), or open a [`local_scope`](crate::local_scope()), whose children borrow and run inside the task.
+//!
+//! ```
+//! use convoke::prelude::*;
+//!
+//! let outcome = block_on(async {
+//!     let text = String::from("one two");
+//!     local_scope(async |s| {
+//!         let words = s.spawn_future(async { text.split(' ').count() });
+//!         let bytes = s.spawn_future(async { text.len() });
+//!         (words.await, bytes.await)
+//!     })
+//!     .await
+//! });
+//! assert_eq!(outcome, Outcome::Value((2, 7)));
+//! ```
+//!
 //! # Options of a child
 //!
 //! `spawn`, `spawn_future`, `named` and `child` are the same on every kind of scope. `child` returns a

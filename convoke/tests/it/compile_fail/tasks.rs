@@ -1,7 +1,7 @@
 //! Programs that must not compile, and the compiler's messages.
 
 /// What each message says.
-const WORDS: [(&str, &[&str]); 11] = [
+const WORDS: [(&str, &[&str]); 15] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
     (
@@ -16,6 +16,13 @@ const WORDS: [(&str, &[&str]); 11] = [
     ("spawn_a_borrow", &["may outlive the current function", "`move` keyword"]),
     ("shared_guard_of_a_cell", &["`Cell<i32>` cannot be shared between threads safely"]),
     ("spawn_future_not_send", &["cannot be sent between threads safely"]),
+    ("built_child_that_is_not_send", &["future created by async block is not `Send`", "Rc<i32>"]),
+    ("built_child_that_returns_a_value", &["does not fit a scope that returns", "spawn_future"]),
+    (
+        "restarted_child_without_a_closure",
+        &["expected a `FnMut()` closure", "in a closure with no arguments"],
+    ),
+    ("unused_handle", &["dropping the handle stops the child, and so does `let _ =`", "no child is started"]),
 ];
 
 #[test]
