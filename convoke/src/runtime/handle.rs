@@ -32,10 +32,10 @@ static RUNTIME: Local<RuntimeHandle> = Local::inherited("runtime");
 ///     scope(async |s| {
 ///         for job in 0..4 {
 ///             // In turn on each context: for work that does I/O.
-///             s.spawn_on(&runtime.next_context(), async move { println!("job {job}") });
+///             s.child().on(&runtime.next_context()).spawn(async move { println!("job {job}") });
 ///         }
 ///         // On the pool: for work that computes.
-///         s.spawn_on(&runtime.pool(), async { println!("{}", (1..=20_u64).product::<u64>()) });
+///         s.child().on(&runtime.pool()).spawn(async { println!("{}", (1..=20_u64).product::<u64>()) });
 ///     })
 ///     .await;
 ///     Ok(())
@@ -124,7 +124,7 @@ impl RuntimeHandle {
     {
         scope(async |s| {
             for (index, context) in self.contexts().iter().enumerate() {
-                s.named(format!("context {index}")).spawn_on(context, make(index));
+                s.named(format!("context {index}")).on(context).spawn(make(index));
             }
             Ok(())
         })

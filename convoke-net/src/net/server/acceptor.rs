@@ -54,7 +54,7 @@ where
                 None => child.spawn(converse(server.clone(), stream, from, permit)),
                 Some((context, socket)) => {
                     drop(stream);
-                    child.spawn_on(context, converse_there(server.clone(), socket, from, permit));
+                    child.on(context).spawn(converse_there(server.clone(), socket, from, permit));
                 }
             }
         }

@@ -252,7 +252,7 @@ where
                 scope(async |s| {
                     for (index, (context, listener)) in listeners.into_iter().enumerate() {
                         let accepting = accept_all(listener, shared.clone(), None);
-                        s.named(format!("acceptor {index}")).spawn_on(&context, accepting);
+                        s.named(format!("acceptor {index}")).on(&context).spawn(accepting);
                     }
                     Ok(())
                 })
