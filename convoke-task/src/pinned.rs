@@ -23,7 +23,8 @@ pub(crate) fn is_there<F>(slot: Pin<&mut Option<F>>) -> bool {
 /// The future is alive, and is not dropped during the call.
 #[inline]
 pub(crate) unsafe fn layout<F: ?Sized>(future: NonNull<F>) -> Layout {
-    // SAFETY: the future is alive: the caller's promise. The contents of a cell are not read through a shared reference to the cell, which has the
-    // same layout.
+    // SAFETY: the future is alive during the call: the contract of this function, which `Framed::drop` keeps by
+    // its ownership. The contents of a cell are not read through a shared reference to the cell, which has the same
+    // layout.
     Layout::for_value(unsafe { &*(future.as_ptr() as *const UnsafeCell<F>) })
 }

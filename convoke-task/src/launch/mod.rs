@@ -215,19 +215,41 @@ impl<H> Launch<H> {
         H: handlers::Finish<F::Output, Output: Send + 'static> + Send + 'static,
     {
         let location = self.location.unwrap_or(Location::caller());
+        match self.location(location).try_start(future) {
+            Ok(launched) => launched,
+            Err(_future) => no_memory::<F>(location),
+        }
+    }
+
+    /// Launches the task like [`start`](Launch::start), or hands its future back if there is no memory for it.
+    ///
+    /// The memory of a launched task is released before its waiter hears that it has ended: in a
+    /// [`Bounded`](convoke_core::Bounded) allocator, one launch after the other needs the memory of one.
+    ///
+    /// # Errors
+    /// With the future, if the frame allocator has no memory for it.
+    #[track_caller]
+    pub fn try_start<F>(self, future: F) -> Result<Launched<H::Output>, F>
+    where
+        F: Future<Output: Send> + Send + 'static,
+        H: handlers::Finish<F::Output, Output: Send + 'static> + Send + 'static,
+    {
+        let location = self.location.unwrap_or(Location::caller());
         let source = self.token.child();
         let mut changes = self.changes.stop_token(source.token());
         if let Some(allocator) = self.allocator.or(self.context_allocator) {
             changes = changes.allocator(allocator);
         }
         let env = self.around.with(changes);
-        let Some(root) = new_root(env, source, self.name) else { no_memory::<F>(location) };
+        let Some(root) = new_root(env, source, self.name) else { return Err(future) };
         root.env().executor().work_began();
-        if Root::start(&root, Spawnable::anywhere(future), self.handlers, location).is_err() {
-            root.env().executor().work_ended();
-            no_memory::<F>(location)
+        match Root::start(&root, Spawnable::anywhere(future), self.handlers, location) {
+            Ok(()) => Ok(Launched::new(root, location)),
+            Err(future) => {
+                root.env().executor().work_ended();
+                Err(future)
+            }
         }
-        Launched::new(root, location)
     }
 }
 

@@ -9,8 +9,7 @@
 //! 2. A child touches the block until it has released the lock in `LeavingChild::finish` or `end`, and not
 //!    afterwards.
 //! 3. `link` and `entry` do not change after `open_in`, and may be read by every thread. `state` is read and
-//!    written under its lock. `failed` only changes from false to true, under that lock, and may be read
-//!    without it.
+//!    written under its lock. `news` only grows, under that lock, and may be read without it.
 //! 4. Every block lies in a `FrameArc`, where `open_in` makes it, and does not move.
 //! 5. A task whose ending implements `Attached<O>` is created by `Block::<O>::add` alone, and is in the lists
 //!    of that block until it leaves.
@@ -18,6 +17,7 @@
 #![allow(unsafe_code)]
 
 use core::future::Future;
+use core::marker::PhantomData;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -25,7 +25,8 @@ use std::time::Instant;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::Frame;
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::Arc;
+use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 
 use super::child::{Attach, Attached};
@@ -34,6 +35,7 @@ use crate::frame_arc::FrameArc;
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{
     Added, Children, Ending, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink, Spawnable, TaskId,
+    Unheard,
 };
 use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
@@ -45,8 +47,8 @@ pub(crate) struct Block<O> {
     entry: Entry,
     /// The parent link of the children.
     pub(crate) link: ParentLink,
-    /// True if `state.failure` was set. Can be read without the lock.
-    failed: AtomicBool,
+    /// `NOTHING`, `UNHEARD` or `FAILED`. Can be read without the lock.
+    news: AtomicU8,
     pub(super) state: SpinLock<State<O>>,
 }
 
@@ -56,6 +58,13 @@ pub(crate) struct Block<O> {
 unsafe impl<O> Sync for Block<O> {}
 // SAFETY: `O` is `Send` wherever a value of it crosses threads, as said for `Sync`.
 unsafe impl<O> Send for Block<O> {}
+
+/// No child has failed.
+const NOTHING: u8 = 0;
+/// A child with a handle has panicked: `state.unheard` is set, and may have a panic that no handle heard of.
+const UNHEARD: u8 = 1;
+/// `state.failure` was set.
+const FAILED: u8 = 2;
 
 /// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the
 /// threads of the children pass that line between them.
@@ -80,6 +89,8 @@ pub(super) struct State<O> {
     /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
     /// consequence of the stop.
     failed_after_stop: bool,
+    /// Panics of children whose handles may be dropped.
+    pub(super) unheard: Option<Arc<Unheard>>,
     detached: Option<Detached<O>>,
 }
 
@@ -150,6 +161,7 @@ impl<O> Block<O> {
                 children: Children::new(),
                 failure: None,
                 failed_after_stop: false,
+                unheard: None,
                 stop: None,
                 stopped_by_program: false,
                 cut_short: false,
@@ -161,7 +173,7 @@ impl<O> Block<O> {
             Self {
                 entry: Entry::new(),
                 link: ParentLink::new(env_below, deadline, parent, Some(owner)),
-                failed: AtomicBool::new(false),
+                news: AtomicU8::new(NOTHING),
                 state: SpinLock::new(state),
             }
         })?;
@@ -229,10 +241,49 @@ impl<O> Block<O> {
         wake_if_any(waker);
     }
 
-    /// Returns true if a child or the body has failed. Takes no lock.
+    /// Returns true if a child or the body has failed. Takes no lock, unless a child with a handle has panicked.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        match self.news.load(Ordering::Acquire) {
+            NOTHING => false,
+            FAILED => true,
+            _ => self.check_unheard(&mut self.state.lock()),
+        }
+    }
+
+    /// Returns true if a child has failed, or one with a handle has panicked. Takes no lock.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.news.load(Ordering::Acquire) != NOTHING
+    }
+
+    /// Makes a panic the failure that no handle has heard of, if there is one and no failure. Returns true if
+    /// there is a failure.
+    #[cold]
+    pub(super) fn check_unheard(&self, state: &mut State<O>) -> bool {
+        if state.failure.is_none()
+            && let Some(panic) = state.unheard.as_ref().and_then(|unheard| unheard.take())
+        {
+            state.failure = Some(Failure::Panic(panic));
+            self.news.store(FAILED, Ordering::Release);
+        }
+        state.failure.is_some()
+    }
+
+    /// Returns where panics go that no handle has heard of. Wakes the scope's future, which leaves its waker
+    /// there.
+    #[cold]
+    pub(super) fn unheard(&self) -> Arc<Unheard> {
+        let new = Unheard::new();
+        let mut state = self.state.lock();
+        let unheard = state.unheard.get_or_insert(new).clone();
+        if state.failure.is_none() {
+            self.news.store(UNHEARD, Ordering::Release);
+        }
+        let waker = state.waker.take();
+        drop(state);
+        wake_if_any(waker);
+        unheard
     }
 
     /// Stores a failure, unless it is the second one, which is dropped.
@@ -240,7 +291,7 @@ impl<O> Block<O> {
         let mut state = self.state.lock();
         if state.failure.is_none() {
             state.store_failure(failure);
-            self.failed.store(true, Ordering::Release);
+            self.news.store(FAILED, Ordering::Release);
         } else {
             drop(state);
             let _ = Panic::catch(|| drop(failure));
@@ -306,11 +357,34 @@ impl<O> Visit for Block<O> {
     }
 }
 
-/// A child that has ended, while it is still in the list of its scope: the block is alive until the child is
-/// removed (rule 1). So this has a pointer to it and no reference, which would have to be valid until the
-/// function returns that removes the child.
-pub(super) struct LeavingChild<'a, O> {
+/// The block of a child that is still in its list, and so alive until the child is removed (rule 1). It is a
+/// pointer and no reference, which would have to be valid until the function returns that removes the child.
+pub(super) struct BlockOf<'a, O> {
     block: NonNull<Block<O>>,
+    _child: PhantomData<&'a ParentLink>,
+}
+
+impl<'a, O> BlockOf<'a, O> {
+    /// Finds the block by the link of a child that is in the list of a scope with output `O`: the ending of the
+    /// child says so.
+    #[inline]
+    pub(super) fn new(link: &'a ParentLink) -> Self {
+        let owner = link.owner().expect("the child of a scope is in its list");
+        Self { block: owner.address().cast(), _child: PhantomData }
+    }
+
+    /// Returns the block. It is not used after the child was removed.
+    #[inline]
+    pub(super) fn get(&self) -> &'a Block<O> {
+        // SAFETY: rules 1 and 5: the owner of the child's list is a `Block<O>`, and alive until the child is
+        // removed.
+        unsafe { self.block.as_ref() }
+    }
+}
+
+/// A child that has ended, while it is still in the list of its scope.
+pub(super) struct LeavingChild<'a, O> {
+    block: BlockOf<'a, O>,
     child: Leaving<'a>,
 }
 
@@ -318,23 +392,14 @@ impl<'a, O> LeavingChild<'a, O> {
     /// Takes a child of a scope with output `O`: the ending of the child says so.
     #[inline]
     pub(super) fn new(child: Leaving<'a>) -> Self {
-        let owner = child.parent_link().owner().expect("the child of a scope is in its list");
-        Self { block: owner.address().cast(), child }
-    }
-
-    /// Returns the block. It is not used after the child was removed.
-    #[inline]
-    fn block(&self) -> &'a Block<O> {
-        // SAFETY: rules 1 and 5: the owner of the child's list is a `Block<O>`, and alive until the child is
-        // removed, which uses `self` up.
-        unsafe { self.block.as_ref() }
+        Self { block: BlockOf::new(child.parent_link()), child }
     }
 
     /// Stores a failure of the child in the block, and asks all children to stop.
     pub(super) fn fail_and_stop(&self, failure: Failure<O>) {
-        self.block().fail(failure);
+        self.block.get().fail(failure);
         // If an executor panics here, the child must still be removed: the scope waits for that.
-        let _ = Panic::catch(|| self.block().stop_children(StopReason::Sibling));
+        let _ = Panic::catch(|| self.block.get().stop_children(StopReason::Sibling));
     }
 
     /// Removes the child under this lock. Returns true if it was the last.
@@ -347,7 +412,7 @@ impl<'a, O> LeavingChild<'a, O> {
     /// Removes a child that has done its part, or whose end only its handle hears of.
     #[inline]
     pub(super) fn finish(self) -> Left {
-        let mut state = self.block().state.lock();
+        let mut state = self.block.get().state.lock();
         let (last, left) = Self::remove(self.child, &mut state);
         // Rule 2: the block is not touched after the lock.
         if last {
@@ -361,13 +426,13 @@ impl<'a, O> LeavingChild<'a, O> {
     pub(super) fn end(self, end: ChildEnd<O>) -> Left {
         let stopped = matches!(end, ChildEnd::Stopped);
         let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
-        let mut state = self.block().state.lock();
+        let mut state = self.block.get().state.lock();
         state.cut_short |= stopped && state.stop.is_some() && !state.stopped_by_program;
         let failed = failure.is_some();
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
                 state.store_failure(failure);
-                self.block().failed.store(true, Ordering::Release);
+                self.block.get().news.store(FAILED, Ordering::Release);
                 None
             }
             (_, second) => second,

@@ -131,6 +131,12 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
     let mut waker = None;
     loop {
         let mut state = block.state.lock();
+        if state.failure.is_none() && block.has_news() && block.check_unheard(&mut state) {
+            drop(state);
+            // If an executor panics here, the scope must still wait: the children borrow from this stack.
+            let _ = Panic::catch(|| block.stop_children(StopReason::Sibling));
+            continue;
+        }
         if state.children.is_empty() {
             state.ended = true;
             return state.failure.take();
@@ -140,8 +146,14 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
             state.waker = waker.take();
         }
         let waits = state.waker.is_some();
+        let unheard = state.unheard.clone();
         drop(state);
         if waits {
+            if let Some(unheard) = unheard
+                && unheard.set_waker(thread_waker())
+            {
+                continue;
+            }
             // An executor below us on this stack may have refused a child; then this thread must end it.
             if !Runnable::stop_deferred() {
                 thread::park();

@@ -8,9 +8,11 @@ use core::marker::PhantomData;
 
 use convoke_core::{Env, Outcome, Panic};
 
-use super::block::{Block, ChildEnd, Failure, LeavingChild};
+use super::block::{Block, BlockOf, ChildEnd, Failure, LeavingChild};
 use super::output::ChildOutput;
-use crate::task::{BehindHandle, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink, TaskId, WithHandle};
+use crate::task::{
+    BehindHandle, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink, TaskId, Unheard, WithHandle,
+};
 
 /// The connection of a child to its scope: through the parent link in the block, or through one inside the
 /// child.
@@ -166,6 +168,12 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
     #[inline]
     fn ended<T>(&self, task: &Inside, outcome: &mut Outcome<T>) {
         name_panic(task, self.0.attachment.name(), outcome);
+        if let Outcome::Panicked(panic) = outcome {
+            let unheard = BlockOf::<O>::new(task.parent_link()).get().unheard();
+            // If the handle is dropped later, the panic goes to the scope.
+            let named = core::mem::replace(panic, Panic::new(""));
+            *panic = Unheard::watch(&unheard, named);
+        }
     }
 
     #[inline(always)]

@@ -337,7 +337,7 @@ fn wait<O>(
     stopping: bool,
 ) -> Waiting<O> {
     let identity = WakerMark::of(waker);
-    if body_waits && *stored == Some(identity) && (stopping || !block.has_failed()) {
+    if body_waits && *stored == Some(identity) && (stopping || !block.has_news()) {
         return Waiting::Began;
     }
     let mut state = block.state.lock();
@@ -348,6 +348,9 @@ fn wait<O>(
             *clone = Some(waker.clone());
         }
         state = block.state.lock();
+    }
+    if block.has_news() {
+        block.check_unheard(&mut state);
     }
     if state.failure.is_some() && !stopping {
         return Waiting::FoundFailure;
@@ -362,10 +365,14 @@ fn wait<O>(
     }
     state.body_ended = !body_waits;
     let before = core::mem::replace(&mut state.waker, clone.take());
+    let unheard = if stopping { None } else { state.unheard.clone() };
     drop(state);
     drop(before);
     *stored = Some(identity);
-    Waiting::Began
+    match unheard {
+        Some(unheard) if unheard.set_waker(waker.clone()) => Waiting::FoundFailure,
+        _ => Waiting::Began,
+    }
 }
 
 /// Completes with the body's value, or as stopped; as stopped also if it is polled again.

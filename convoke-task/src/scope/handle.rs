@@ -10,14 +10,15 @@ use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Frame, Runnable, StopWatch, budget, outside_a_task};
 
 use super::blocking::thread_waker;
-use crate::task::{Anywhere, Join, Kind};
+use crate::task::{Anywhere, Join, Kind, heard};
 
 /// Handle of a child that returns a value: awaits that value. Returned by
 /// [`Scope::spawn_future`](super::Scope::spawn_future).
 ///
 /// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
 ///   asked to stop.
-/// - *If dropped*, the child is asked to stop. The scope still waits for it.
+/// - *If dropped*, the child is asked to stop. The scope still waits for it. If the child has panicked or still
+///   does, the scope fails with that panic.
 /// - *Runs on*: the child, on the executor that it was started on. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and outside a task, unless the child has already
 ///   ended.
@@ -103,7 +104,7 @@ impl<T, K: Kind> Handle<T, K> {
         match outcome {
             Outcome::Value(value) => return Poll::Ready(value),
             Outcome::Error(never) => never.absurd(),
-            Outcome::Panicked(panic) => panic.resume(),
+            Outcome::Panicked(panic) => heard(panic).resume(),
             Outcome::Stopped => {}
         }
         Frame::current(|frame| {
@@ -121,6 +122,7 @@ impl<T> Handle<T, Anywhere> {
         let waker = thread_waker();
         loop {
             match Join::take_or_wait(&mut self.child, &waker) {
+                Ok(Outcome::Panicked(panic)) => return Outcome::Panicked(heard(panic)),
                 Ok(outcome) => return outcome,
                 // An executor below us on this stack may have refused the child; then this thread must end it.
                 Err(_) if Runnable::stop_deferred() => {}

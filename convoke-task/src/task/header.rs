@@ -285,7 +285,7 @@ impl Inside {
 
     /// Returns the parent link.
     #[inline]
-    pub(super) fn parent_link(&self) -> &ParentLink {
+    pub(crate) fn parent_link(&self) -> &ParentLink {
         self.not_left().parent_link()
     }
 

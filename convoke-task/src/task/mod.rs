@@ -88,6 +88,7 @@
 //! | `new_task.rs` | a task until it is posted, and the future that it is made of |
 //! | `children.rs` | the lists of a parent: the one intrusive list of tasks |
 //! | `with_handle.rs`, `handle_kind.rs` | a task with a handle: the two ends of its rendezvous |
+//! | `unheard.rs` | panics of tasks whose handle is dropped later |
 //! | `cell.rs` | the task with its type: run, poll, end, leave, free |
 //! | `memory.rs` | allocation and deallocation |
 //! | `inside.rs` | the running task as owner of its frame and of its operations |
@@ -115,6 +116,7 @@ mod rerun;
 mod spawn_site;
 #[doc(hidden)]
 pub mod state;
+mod unheard;
 mod view;
 mod wake_locally;
 mod waker;
@@ -130,6 +132,7 @@ pub(crate) use parent_link::{ListOwner, ParentLink};
 #[cfg(feature = "testing")]
 pub(crate) use reference::TaskRef;
 pub(crate) use reference::{InList, Leaving, Left, TaskId};
+pub(crate) use unheard::{Unheard, heard};
 pub use view::TaskView;
 pub use wake_locally::wake_locally;
 pub(crate) use with_handle::{BehindHandle, Join, WithHandle};

@@ -31,6 +31,7 @@ use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
 use super::parent_link::ParentLink;
 use super::reference::{Alive, Leaving, Left, TaskRef};
+use super::unheard::heard;
 
 /// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
 /// the child's future: right behind the header.
@@ -106,7 +107,7 @@ impl<E, K: Kind> WithHandle<E, K> {
             // The handle is gone.
             Complete::Free => {
                 let taken = Panic::catch(|| match outcome.take() {
-                    Outcome::Panicked(panic) => Some(panic),
+                    Outcome::Panicked(panic) => Some(heard(panic)),
                     _ => None,
                 });
                 taken.unwrap_or_else(Some)

@@ -324,3 +324,28 @@ fn a_task_is_freed_although_its_executor_panics_in_work_ended() {
     assert_eq!(launch.start(async { 7 }).wait(), Outcome::Value(7));
     assert_eq!(counting.live(), 0, "the task is not freed");
 }
+
+#[test]
+fn launches_one_after_the_other_need_the_memory_of_one() {
+    let pool = ThreadPool::new(1).unwrap();
+    let memory = Counting::new(FrameAllocator::system());
+    let measure = launch(&pool.executor()).allocator(FrameAllocator::new(memory.clone()));
+    measure.start(async { checkpoint().await }).wait().unwrap();
+    assert_eq!(memory.live_bytes(), 0, "all of it was released before the waiter heard");
+    let bounded = FrameAllocator::new(Bounded::new(memory.peak_bytes() + 16 * memory.peak()));
+    for round in 0..2_000 {
+        let launched =
+            launch(&pool.executor()).allocator(bounded.clone()).try_start(async { checkpoint().await });
+        assert!(launched.is_ok(), "there was no memory in round {round}");
+        launched.ok().unwrap().wait().unwrap();
+    }
+}
+
+#[test]
+fn a_launch_without_memory_hands_the_future_back() {
+    let pool = ThreadPool::new(1).unwrap();
+    let bounded = FrameAllocator::new(Bounded::new(16));
+    let refused = launch(&pool.executor()).allocator(bounded).try_start(async { 7 });
+    let future = refused.err().expect("there is no memory for it");
+    assert_eq!(block_on(future), Outcome::Value(7));
+}

@@ -42,4 +42,5 @@ mod stop_everywhere;
 mod task;
 mod task_edges;
 mod together;
+mod unheard_panics;
 mod wake_locally;
