@@ -124,9 +124,9 @@ struct Rest<C: ?Sized, O> {
     /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
     /// not do.
     cut_short: bool,
-    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
-    /// consequence of the stop.
-    failed_after_stop: bool,
+    /// The failure is an error of the body, and came after a stop from outside had cut a child short: it counts
+    /// as a consequence of the stop.
+    failed_by_stop: bool,
     /// Body and children were woken to hear of the stop request.
     told: bool,
 }
@@ -169,7 +169,7 @@ where
             taken: false,
             stopped: false,
             cut_short: false,
-            failed_after_stop: false,
+            failed_by_stop: false,
             told: false,
         },
     }
@@ -250,7 +250,11 @@ where
         let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker, true));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
-            Some(Outcome::Value(value)) if value.is_failure() => self.fail(Failure::Output(value), flag),
+            Some(Outcome::Value(value)) if value.is_failure() => {
+                let from_outside = !matches!(self.region.stop_reason(), None | Some(StopReason::Sibling));
+                self.failed_by_stop = self.failure.is_none() && self.cut_short && from_outside;
+                self.fail(Failure::Output(value), flag);
+            }
             Some(Outcome::Value(value)) => self.value = Some(value),
             Some(Outcome::Error(never)) => never.absurd(),
             Some(Outcome::Panicked(panic)) => self.fail(Failure::Panic(panic), flag),
@@ -290,8 +294,6 @@ where
     fn fail(&mut self, failure: Failure<O>, body: &WakeFlag) {
         let second = match self.failure {
             None => {
-                let from_outside = !matches!(self.region.stop_reason(), None | Some(StopReason::Sibling));
-                self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
                 self.failure = Some(failure);
                 None
             }
@@ -331,9 +333,7 @@ where
                 let _ = Panic::catch(|| drop(value));
                 panic.resume()
             }
-            (Some(Failure::Output(output)), _) if !(self.cut_short && self.failed_after_stop) => {
-                Poll::Ready(output)
-            }
+            (Some(Failure::Output(output)), _) if !self.failed_by_stop => Poll::Ready(output),
             (None, Some(value)) if !self.cut_short => Poll::Ready(value),
             (outranked, value) => {
                 self.stopped = true;

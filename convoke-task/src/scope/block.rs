@@ -86,19 +86,19 @@ pub(super) struct State<O> {
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
-    /// The failure is an error, and came after a stop request from outside: with `cut_short` it counts as a
-    /// consequence of the stop.
-    failed_after_stop: bool,
+    /// The failure is an error of the body, and came after a stop from outside had cut a child short: it counts
+    /// as a consequence of the stop. An error of a child does not: only its author knows if it relies on others.
+    failed_by_stop: bool,
     /// Panics of children whose handles may be dropped.
     pub(super) unheard: Option<Arc<Unheard>>,
     detached: Option<Detached<O>>,
 }
 
 impl<O> State<O> {
-    /// Stores the first failure.
-    fn store_failure(&mut self, failure: Failure<O>) {
-        let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling)) && !self.stopped_by_program;
-        self.failed_after_stop = from_outside && matches!(failure, Failure::Output(_));
+    /// Stores the first failure, which is the body's.
+    fn store_failure_of_body(&mut self, failure: Failure<O>) {
+        let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling));
+        self.failed_by_stop = self.cut_short && from_outside && matches!(failure, Failure::Output(_));
         self.failure = Some(failure);
     }
 
@@ -107,7 +107,7 @@ impl<O> State<O> {
     /// scope was stopped.
     pub(super) fn take_failure(&mut self) -> (Option<Failure<O>>, Option<Failure<O>>) {
         let failure = self.failure.take();
-        if self.cut_short && self.failed_after_stop { (None, failure) } else { (failure, None) }
+        if self.failed_by_stop { (None, failure) } else { (failure, None) }
     }
 }
 
@@ -160,7 +160,7 @@ impl<O> Block<O> {
             let state = State {
                 children: Children::new(),
                 failure: None,
-                failed_after_stop: false,
+                failed_by_stop: false,
                 unheard: None,
                 stop: None,
                 stopped_by_program: false,
@@ -290,7 +290,7 @@ impl<O> Block<O> {
     pub(super) fn fail(&self, failure: Failure<O>) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
-            state.store_failure(failure);
+            state.store_failure_of_body(failure);
             self.news.store(FAILED, Ordering::Release);
         } else {
             drop(state);
@@ -431,7 +431,7 @@ impl<'a, O> LeavingChild<'a, O> {
         let failed = failure.is_some();
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
-                state.store_failure(failure);
+                state.failure = Some(failure);
                 self.block.get().news.store(FAILED, Ordering::Release);
                 None
             }
