@@ -34,7 +34,7 @@ use crate::driver::{Address, IoOperation, Request, RequestMut, Source};
 /// use convoke::net::UnixStream;
 ///
 /// let context = convoke::driver::io_context()?;
-/// let read = context.run_until(async {
+/// let read = context.block_on(async {
 ///     let (near, far) = UnixStream::pair()?;
 ///     let (written, buffer) = near.write_owned(b"hello".to_vec()).await;
 ///     let (read, buffer) = far.read_owned(buffer).await;

@@ -29,7 +29,7 @@ use crate::world::{HostId, Link, SocketId, Transport, World};
 /// let context = IoContext::new(Arc::new(SimDriver::alone(1)));
 /// // A year of virtual time passes at once.
 /// let year = Duration::from_secs(365 * 86400);
-/// let outcome = context.run_until(async move { sleep(year).await });
+/// let outcome = context.block_on(async move { sleep(year).await });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[derive(Debug)]

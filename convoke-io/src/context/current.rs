@@ -90,8 +90,8 @@ pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
 /// }
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// assert_eq!(context.run_until(request()).unwrap().unwrap(), 1);
-/// assert_eq!(context.run_until(request()).unwrap().unwrap(), 2);
+/// assert_eq!(context.block_on(request()).unwrap().unwrap(), 1);
+/// assert_eq!(context.block_on(request()).unwrap().unwrap(), 2);
 /// drop(context); // 2 requests
 /// ```
 #[track_caller]
@@ -117,7 +117,7 @@ fn of_context(context: Option<&(dyn Any + Send + Sync)>) -> Option<&IoShared> {
 fn no_context() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::run_until`), or name one \
+        "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::block_on`), or name one \
              for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`)",
     )
 }

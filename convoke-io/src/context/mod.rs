@@ -52,7 +52,7 @@ use crate::driver::Driver;
 /// use convoke::net::{TcpListener, TcpStream};
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let said = context.run_until(async {
+/// let said = context.block_on(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let address = listener.local_addr()?;
 ///     let connected = try_join((TcpStream::connect(address), listener.accept()));
@@ -109,7 +109,7 @@ impl IoContext {
         let services = &self.shared.services;
         if !services.is_empty() {
             // Services do not panic here. The panic hook has reported panics of other work.
-            let _ = Panic::catch(|| self.run_until(services.close()));
+            let _ = Panic::catch(|| self.block_on(services.close()));
         }
         let _ = Panic::catch(|| services.end());
     }
@@ -136,7 +136,7 @@ impl IoContext {
     /// thread is about to post. Hold a [`Work`] for those.
     ///
     /// So a chain that waits for an event after the return of `run` deadlocks, like a thread that joins
-    /// itself. Use [`run_until`](IoContext::run_until), [`poll`](IoContext::poll) or
+    /// itself. Use [`block_on`](IoContext::block_on), [`poll`](IoContext::poll) or
     /// [`stop`](IoContext::stop) in such programs.
     ///
     /// ```
@@ -205,17 +205,17 @@ impl IoContext {
     /// - *Runs on* the calling thread.
     /// - *Panics* if the future panics, or other work: after the future has ended.
     #[track_caller]
-    pub fn run_until<F: Future>(&self, future: F) -> Outcome<F::Output> {
-        self.run_until_with(Changes::new(), future)
+    pub fn block_on<F: Future>(&self, future: F) -> Outcome<F::Output> {
+        self.block_on_with(Changes::new(), future)
     }
 
     /// Runs on this thread until the future has ended, in a changed environment: with a stop token, locals, a
     /// frame allocator.
     ///
     /// # Panics
-    /// As [`run_until`](IoContext::run_until).
+    /// As [`block_on`](IoContext::block_on).
     #[track_caller]
-    pub fn run_until_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
+    pub fn block_on_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
         self.run_loop.rouse();
         let _stops_end_here = ForgetStops(&self.shared);
         self.run_loop.block_on_with(changes, future)
@@ -252,7 +252,7 @@ impl IoContext {
     /// It ends one call of `run` or [`run_one`](IoContext::run_one): the one that is running, or else the
     /// next, since a stop from another thread may come a moment before the call. It is not left over for a
     /// later one: several stops during one call are one, and a stop during
-    /// [`run_until`](IoContext::run_until) or [`poll`](IoContext::poll), which do not end by it, has no
+    /// [`block_on`](IoContext::block_on) or [`poll`](IoContext::poll), which do not end by it, has no
     /// effect.
     pub fn stop(&self) {
         self.shared.stop();

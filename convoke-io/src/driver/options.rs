@@ -8,7 +8,7 @@ use core::time::Duration;
 /// use convoke::net::{ListenOptions, TcpListener};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let two = context.run_until(async {
+/// let two = context.block_on(async {
 ///     let options = ListenOptions::new().reuse_port(true).backlog(64);
 ///     let one = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
 ///     let other = TcpListener::bind_with(one.local_addr()?, options).await?;

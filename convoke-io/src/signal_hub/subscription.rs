@@ -76,7 +76,7 @@ impl Signals {
     /// use convoke::signal::{Signal, raise, signals};
     ///
     /// let context = convoke::driver::io_context().unwrap();
-    /// let outcome = context.run_until(async {
+    /// let outcome = context.block_on(async {
     ///     let mut users = signals([Signal::USER_1, Signal::USER_2])?;
     ///     raise(Signal::USER_2)?;
     ///     let first = users.next().await;

@@ -18,7 +18,7 @@ use convoke_io::driver::Address;
 /// use convoke::net::{AddressError, TcpListener};
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let error = context.run_until(async {
+/// let error = context.block_on(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     TcpListener::bind(listener.local_addr()?).await.map(drop)
 /// });
@@ -63,7 +63,7 @@ impl AddressError {
 /// use convoke::net::{ConnectError, TcpListener, TcpStream};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let error = context.run_until(async {
+/// let error = context.block_on(async {
 ///     let (one, other) = (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
 ///     let closed = [one.local_addr()?, other.local_addr()?];
 ///     drop((one, other));

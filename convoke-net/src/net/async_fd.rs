@@ -30,7 +30,7 @@ use convoke_io::driver::{Interest, Source, StandardSocket};
 /// use convoke::prelude::*;
 ///
 /// let context = convoke::driver::io_context()?;
-/// let received = context.run_until(async {
+/// let received = context.block_on(async {
 ///     let (reader, writer) = std::io::pipe()?;
 ///     let (reader, writer) = (AsyncFd::new(reader)?, AsyncFd::new(writer)?);
 ///     let mut received = [0; 5];

@@ -32,7 +32,7 @@ pub const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 /// use convoke::net::{ConnectOptions, SocketOption, TcpListener, TcpStream};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let connected = context.run_until(async {
+/// let connected = context.block_on(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let options = ConnectOptions::new()
 ///         .bind(([127, 0, 0, 1], 0))

@@ -31,7 +31,7 @@ impl TcpListener {
     /// use convoke::net::TcpListener;
     ///
     /// let context = convoke::driver::io_context()?;
-    /// let listener = context.run_until(TcpListener::bind("127.0.0.1:0")).unwrap()?;
+    /// let listener = context.block_on(TcpListener::bind("127.0.0.1:0")).unwrap()?;
     /// assert_ne!(listener.local_addr()?.port(), 0);
     /// # std::io::Result::Ok(())
     /// ```
@@ -79,7 +79,7 @@ impl TcpListener {
     /// use convoke::net::TcpListener;
     ///
     /// let context = convoke::driver::io_context()?;
-    /// let group = context.run_until(TcpListener::bind_group("127.0.0.1:0", 2)).unwrap()?;
+    /// let group = context.block_on(TcpListener::bind_group("127.0.0.1:0", 2)).unwrap()?;
     /// assert_eq!(group[0].local_addr()?, group[1].local_addr()?);
     /// # std::io::Result::Ok(())
     /// ```
@@ -140,7 +140,7 @@ impl TcpStream {
     /// use convoke::prelude::*;
     ///
     /// let context = convoke::driver::io_context()?;
-    /// let connected = context.run_until(async {
+    /// let connected = context.block_on(async {
     ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
     ///     let connect = TcpStream::connect(listener.local_addr()?);
     ///     try_join((connect, listener.accept())).await
@@ -166,7 +166,7 @@ impl TcpStream {
     /// use convoke::net::{ConnectOptions, TcpListener, TcpStream};
     ///
     /// let context = convoke::driver::io_context()?;
-    /// let connected = context.run_until(async {
+    /// let connected = context.block_on(async {
     ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
     ///     let from_localhost = ConnectOptions::new().bind(([127, 0, 0, 1], 0));
     ///     TcpStream::connect_with(listener.local_addr()?, from_localhost).await

@@ -42,7 +42,7 @@ pub enum AddressQuery {
 /// use convoke::net::resolve;
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let found = context.run_until(async { resolve("localhost:80").await });
+/// let found = context.block_on(async { resolve("localhost:80").await });
 /// assert!(found.unwrap().unwrap().iter().all(|address| address.port() == 80));
 /// ```
 #[track_caller]

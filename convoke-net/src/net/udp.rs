@@ -19,7 +19,7 @@ use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 /// use convoke::net::UdpSocket;
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let heard = context.run_until(async {
+/// let heard = context.block_on(async {
 ///     let one = UdpSocket::bind("127.0.0.1:0").await?;
 ///     let other = UdpSocket::bind("127.0.0.1:0").await?;
 ///     one.send_to(b"hello", other.local_addr()?).await?;

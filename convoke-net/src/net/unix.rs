@@ -70,7 +70,7 @@ impl UnixStream {
     ///
     /// let path = std::env::temp_dir().join(format!("convoke-doc-{}", std::process::id()));
     /// let context = convoke::driver::io_context()?;
-    /// let connected = context.run_until(async {
+    /// let connected = context.block_on(async {
     ///     let listener = UnixListener::bind(&path)?;
     ///     try_join((UnixStream::connect(&path), listener.accept())).await
     /// });
@@ -98,7 +98,7 @@ impl UnixStream {
     /// use convoke::net::UnixStream;
     ///
     /// let context = convoke::driver::io_context()?;
-    /// let peer = context.run_until(async { UnixStream::pair()?.0.peer_cred() });
+    /// let peer = context.block_on(async { UnixStream::pair()?.0.peer_cred() });
     /// assert!(peer.unwrap()?.pid().is_none_or(|pid| pid as u32 == std::process::id()));
     /// # std::io::Result::Ok(())
     /// ```

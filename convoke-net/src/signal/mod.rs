@@ -51,7 +51,7 @@ use convoke_io::context::use_service;
 /// use convoke::signal::{Signal, raise, signals};
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let outcome = context.run_until(async {
+/// let outcome = context.block_on(async {
 ///     let mut reloads = signals([Signal::HANGUP, Signal::USER_1])?;
 ///     raise(Signal::HANGUP)?; // Like `kill -HUP` from another process.
 ///     std::io::Result::Ok(reloads.next().await)
@@ -78,7 +78,7 @@ pub fn signals(of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
 /// use convoke::signal::{Signal, ctrl_c, raise};
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let outcome = context.run_until(async {
+/// let outcome = context.block_on(async {
 ///     let pressed = ctrl_c();
 ///     raise(Signal::INTERRUPT)?;
 ///     pressed.await

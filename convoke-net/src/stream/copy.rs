@@ -27,7 +27,7 @@ pub const COPY_BYTES: usize = 16 * 1024;
 /// use convoke::io::{copy, duplex, read_exact, write_all};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let copied = context.run_until(async {
+/// let copied = context.block_on(async {
 ///     let (mut input, mut reader) = duplex(64);
 ///     let (mut writer, mut output) = duplex(64);
 ///     write_all(&mut input, b"hello").await?;

@@ -22,7 +22,7 @@ use super::Progress;
 /// use convoke::io::{duplex, read_exact, write_all};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let error = context.run_until(async {
+/// let error = context.block_on(async {
 ///     let (mut near, mut far) = duplex(64);
 ///     write_all(&mut near, b"five!").await?;
 ///     drop(near);

@@ -22,7 +22,7 @@ use super::Progress;
 /// use convoke::io::{duplex, read_exact, write_all};
 ///
 /// let context = convoke::driver::io_context()?;
-/// let received = context.run_until(async {
+/// let received = context.block_on(async {
 ///     let (mut near, mut far) = duplex(64);
 ///     write_all(&mut near, b"hello").await?;
 ///     let mut received = [0; 5];

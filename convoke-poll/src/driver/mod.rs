@@ -45,7 +45,7 @@ pub const SPIN: Duration = Duration::from_micros(50);
 /// use convoke_poll::PollDriver;
 ///
 /// let context = IoContext::new(Arc::new(PollDriver::new()?));
-/// assert_eq!(context.run_until(async { 42 }).unwrap(), 42);
+/// assert_eq!(context.block_on(async { 42 }).unwrap(), 42);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PollDriver {

@@ -23,7 +23,7 @@ fn allocates_nothing_per_round<F: Future<Output = io::Result<()>>>(program: impl
     for make in FORMS {
         let context = IoContext::new(Arc::new(make().expect("a driver can be created")));
         let run = |rounds| {
-            allocations(|| context.run_until(program(rounds)).unwrap().expect("the program succeeds"))
+            allocations(|| context.block_on(program(rounds)).unwrap().expect("the program succeeds"))
         };
         run(ROUNDS);
         let (less, more) = (run(ROUNDS), run(2 * ROUNDS));

@@ -21,7 +21,7 @@ const MAKERS: [fn() -> io::Result<PollDriver>; 3] =
 fn run<F: Future<Output = io::Result<()>>>(program: impl Fn() -> F) {
     for make in MAKERS {
         let context = IoContext::new(Arc::new(make().expect("a driver can be created")));
-        context.run_until(program()).unwrap().expect("the program succeeds");
+        context.block_on(program()).unwrap().expect("the program succeeds");
         assert_eq!(context.driver().in_flight(), 0, "something is left in flight");
     }
 }

@@ -61,7 +61,7 @@ fn one_task_after_the_other_reads_from_one_stream() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("the program succeeds");
+        context.block_on(program).unwrap().expect("the program succeeds");
         assert_eq!(context.driver().in_flight(), 0, "there are no waiters left");
     }
 }
@@ -99,7 +99,7 @@ fn one_task_reads_again_and_again() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("the program succeeds");
+        context.block_on(program).unwrap().expect("the program succeeds");
         assert_eq!(context.driver().in_flight(), 0, "there are no waiters left");
     }
 }
@@ -119,7 +119,7 @@ fn a_reader_on_a_view_of_the_context_stays_there() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("the program succeeds");
+        context.block_on(program).unwrap().expect("the program succeeds");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_stream_moves_to_a_pool_and_back() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("the program succeeds");
+        context.block_on(program).unwrap().expect("the program succeeds");
     }
 }
 
@@ -174,7 +174,7 @@ fn the_cached_waker_is_dropped_with_the_stream() {
             })
             .await
         };
-        context.run_until_with(changes, program).unwrap().expect("the program succeeds");
+        context.block_on_with(changes, program).unwrap().expect("the program succeeds");
         assert_eq!(counting.live(), 0);
     }
 }

@@ -41,7 +41,7 @@ fn the_program() {
     for make in [PollDriver::new, PollDriver::portable] {
         let make: fn() -> io::Result<PollDriver> = make;
         let context = IoContext::new(Arc::new(make().expect("a driver can be created")));
-        let ended = context.run_until(async {
+        let ended = context.block_on(async {
             let (near, far) = UnixStream::pair()?;
             drop(far);
             every_write_fails(near).await;

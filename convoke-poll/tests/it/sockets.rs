@@ -14,7 +14,7 @@ use convoke_task::try_join;
 
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
     let context = IoContext::new(Arc::new(PollDriver::new().expect("a driver can be created")));
-    context.run_until(program).unwrap().expect("the program succeeds")
+    context.block_on(program).unwrap().expect("the program succeeds")
 }
 
 fn any_port() -> SocketAddr {
@@ -288,9 +288,9 @@ fn connect_skips_addresses_of_unsupported_families() {
     let driver = WithoutIpv6(PollDriver::new().expect("a driver can be created"));
     let context = IoContext::new(Arc::new(driver));
     let connected =
-        context.run_until(TcpStream::connect(&addresses[..])).unwrap().expect("one of them listens");
+        context.block_on(TcpStream::connect(&addresses[..])).unwrap().expect("one of them listens");
     assert_eq!(connected.peer_addr().expect("it has an address"), here);
-    let error = context.run_until(TcpStream::connect(addresses[0])).unwrap().expect_err("it is unsupported");
+    let error = context.block_on(TcpStream::connect(addresses[0])).unwrap().expect_err("it is unsupported");
     assert_eq!(error.kind(), io::ErrorKind::Unsupported);
 }
 
@@ -479,7 +479,7 @@ mod unix {
         options.backlog = 1;
         let listener = driver.listen(&Address::Path(there.0.clone()), &options).expect("the address is free");
         let context = IoContext::new(Arc::new(driver));
-        let error = context.run_until(async {
+        let error = context.block_on(async {
             let mut connected = Vec::new();
             loop {
                 match UnixStream::connect(&there.0).await {
@@ -490,6 +490,6 @@ mod unix {
         });
         assert_eq!(error.unwrap().kind(), io::ErrorKind::ResourceBusy);
         listener.try_accept().expect("connections wait");
-        context.run_until(UnixStream::connect(&there.0)).unwrap().expect("there is space again");
+        context.block_on(UnixStream::connect(&there.0)).unwrap().expect("there is space again");
     }
 }

@@ -63,14 +63,14 @@ impl Inside {
     /// let outcome = block_on(async {
     ///     let here = std::thread::current().id();
     ///     blocking(move |inside| {
-    ///         inside.run(async move { std::thread::current().id() == here }).unwrap()
+    ///         inside.block_on(async move { std::thread::current().id() == here }).unwrap()
     ///     })
     ///     .await
     /// });
     /// assert_eq!(outcome, Outcome::Value(true));
     /// ```
     #[track_caller]
-    pub fn run<F>(&self, future: F) -> Outcome<F::Output>
+    pub fn block_on<F>(&self, future: F) -> Outcome<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {

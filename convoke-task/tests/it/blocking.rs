@@ -112,7 +112,7 @@ fn async_code_called_from_inside_runs_on_the_tasks_executor_and_stops_with_the_w
     let outcome = sync_wait(task(async {
         let home = std::thread::current().id();
         blocking(move |inside| {
-            let there = inside.run(async {
+            let there = inside.block_on(async {
                 checkpoint().await;
                 std::thread::current().id()
             });
@@ -123,7 +123,7 @@ fn async_code_called_from_inside_runs_on_the_tasks_executor_and_stops_with_the_w
     assert_eq!(outcome, Outcome::Value(true));
 
     let outcome = sync_wait(task(async {
-        let waits = blocking(|inside| inside.run(async { forever().await }) == Outcome::<()>::Stopped);
+        let waits = blocking(|inside| inside.block_on(async { forever().await }) == Outcome::<()>::Stopped);
         timeout(Duration::from_millis(1), waits).await
     }));
     assert_eq!(outcome, Outcome::Value(Ok(true)));
@@ -136,7 +136,8 @@ fn inherited_locals_are_seen_by_the_function_and_by_async_code_it_calls() {
     let changes = Changes::new().local(&FOLLOWS, 1).local(&STAYS, 2);
     let program = task(async {
         blocking(|inside| {
-            let behind = inside.run(async { (current::local(&FOLLOWS), current::local(&STAYS)) }).unwrap();
+            let behind =
+                inside.block_on(async { (current::local(&FOLLOWS), current::local(&STAYS)) }).unwrap();
             ((inside.local(&FOLLOWS), inside.local(&STAYS)), behind)
         })
         .await

@@ -32,7 +32,7 @@ async fn client(server: impl ToAddress, words: &str) -> io::Result<String> {
 
 pub(crate) fn show() {
     let context = convoke::driver::io_context().expect("the kernel has sockets");
-    let heard = context.run_until(async {
+    let heard = context.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let clients =

@@ -10,7 +10,7 @@
 //! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
 //! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop) |
 //! | `spawn_local`, `LocalSet` | [`child().local()`](crate::scope::Child::local); for children that borrow, [`local_scope`](crate::local_scope()) |
-//! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::run`](crate::executor::Inside::run) |
+//! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::block_on`](crate::executor::Inside::block_on) |
 //! | `JoinError` | none: a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped) |
 //! | `select!` | [`race`](crate::race); beside a `match` on an `enum` of one's own, see below |
 //! | `join!`, `try_join!` | [`join`](crate::join), [`try_join`](crate::try_join) |

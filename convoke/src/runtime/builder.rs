@@ -73,7 +73,7 @@ impl RuntimeBuilder {
     ///
     /// let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
     /// let runtime = Runtime::builder().contexts(1).pool_threads(1).names(hosts).build().unwrap();
-    /// let found = runtime.run(async { resolve("database:5432").await });
+    /// let found = runtime.block_on(async { resolve("database:5432").await });
     /// assert_eq!(found.unwrap().unwrap(), ["10.0.0.5:5432".parse().unwrap()]);
     /// ```
     pub fn names(mut self, names: impl Names) -> Self {

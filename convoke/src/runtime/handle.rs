@@ -17,7 +17,7 @@ static RUNTIME: Local<RuntimeHandle> = Local::inherited("runtime");
 
 /// Returns the runtime that runs the current task: its contexts, its pool and its blocking threads.
 ///
-/// It is found through the environment. So it is there in everything that [`Runtime::run`](super::Runtime::run),
+/// It is found through the environment. So it is there in everything that [`Runtime::block_on`](super::Runtime::block_on),
 /// `#[convoke::main]` or [`RuntimeHandle::launch`] has started, on every context, on the pool, and in
 /// [`blocking`](convoke_task::blocking()) work that calls back. [`env::current::runtime`](crate::env::current)
 /// is the same function.
@@ -65,7 +65,7 @@ impl RuntimeHandle {
         Self { contexts: Contexts::new(contexts), pool, blocking }
     }
 
-    /// Returns the I/O contexts. The first is that of [`Runtime::run`](super::Runtime::run).
+    /// Returns the I/O contexts. The first is that of [`Runtime::block_on`](super::Runtime::block_on).
     pub fn contexts(&self) -> &[IoExecutor] {
         self.contexts.all()
     }
@@ -103,7 +103,7 @@ impl RuntimeHandle {
     /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build()?;
     /// let sum = Arc::new(AtomicUsize::new(0));
     /// let added = sum.clone();
-    /// let outcome = runtime.run(async move {
+    /// let outcome = runtime.block_on(async move {
     ///     let add = move |index| {
     ///         let sum = added.clone();
     ///         async move {
@@ -178,7 +178,7 @@ pub struct NoRuntime;
 impl fmt::Display for NoRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "there is no runtime here: run the task in one (`#[convoke::main]`, `Runtime::run`), or launch it \
+            "there is no runtime here: run the task in one (`#[convoke::main]`, `Runtime::block_on`), or launch it \
              with `RuntimeHandle::launch`",
         )
     }

@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
+use convoke_core::env::Changes;
 use convoke_core::{Outcome, StopSource};
 use convoke_net::net::resolver::Names;
 
@@ -154,7 +155,7 @@ impl Main {
         let source = StopSource::new();
         let supervision = Supervision::begin(&runtime, source.clone(), self.limits, Location::caller());
         let supervised = Supervised { runtime, supervision };
-        let outcome = supervised.runtime.run_stoppable(source.token(), program());
+        let outcome = supervised.runtime.block_on_with(Changes::new().stop_token(source.token()), program());
         let waited = supervised.supervision.waited();
         drop(supervised);
         match outcome {

@@ -41,8 +41,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_core::Outcome;
 use convoke_core::env::Changes;
-use convoke_core::{Outcome, StopToken};
 use convoke_exec::{PoolExecutor, ThreadPool};
 use convoke_io::driver::Driver;
 use convoke_io::{IoContext, IoExecutor};
@@ -76,7 +76,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// One I/O context per core, a thread pool, and threads for blocking work.
 ///
 /// The first context belongs to the thread that creates the runtime, and runs while that thread is in
-/// [`run`](Runtime::run). Dropping the runtime first ends the services of that context (see
+/// [`block_on`](Runtime::block_on). Dropping the runtime first ends the services of that context (see
 /// [`IoContext::close_services`]), then the other contexts with their services, the pool, and the blocking
 /// threads. Everything that was started in a `run` has ended by then, since scopes do not end before their
 /// children. A chain that was launched on one of its executors, and whose `Launched` outlives the runtime, is
@@ -87,7 +87,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// use convoke::runtime::{self, Runtime};
 ///
 /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
-/// let answer = runtime.run(async {
+/// let answer = runtime.block_on(async {
 ///     // This runs on the first context. Heavy work goes to the pool, and its value comes back.
 ///     let pool = runtime::current()?.pool();
 ///     std::io::Result::Ok(run_on(&pool, async { (1..=6_u64).product::<u64>() }).await)
@@ -122,21 +122,20 @@ impl Runtime {
     /// - *Completes with* the output of the future, or stopped.
     /// - *Runs on* the calling thread.
     /// - *Panics* if the future panics.
-    #[doc(alias = "block_on")]
     #[track_caller]
-    pub fn run<F: Future>(&self, future: F) -> Outcome<F::Output> {
-        self.run_stoppable(StopToken::never(), future)
+    pub fn block_on<F: Future>(&self, future: F) -> Outcome<F::Output> {
+        self.block_on_with(Changes::new(), future)
     }
 
-    /// Runs a future on this thread until it has ended. It is asked to stop when `token` is. Otherwise like
-    /// [`run`](Runtime::run).
+    /// Runs a future on this thread until it has ended, in a changed environment: with a stop token or locals,
+    /// for example. Otherwise like [`block_on`](Runtime::block_on).
     ///
     /// # Panics
     /// If the future panics.
     #[track_caller]
-    pub fn run_stoppable<F: Future>(&self, token: StopToken, future: F) -> Outcome<F::Output> {
-        let changes = self.handle.inherited(Changes::new().stop_token(token));
-        self.own.run_until_with(changes, future)
+    pub fn block_on_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
+        let changes = self.handle.inherited(changes);
+        self.own.block_on_with(changes, future)
     }
 
     /// Returns the handle that [`current()`] returns inside.
@@ -144,7 +143,7 @@ impl Runtime {
         &self.handle
     }
 
-    /// Returns the I/O contexts. The first is that of [`run`](Runtime::run).
+    /// Returns the I/O contexts. The first is that of [`block_on`](Runtime::block_on).
     ///
     /// A server that uses all of them is one call: [`net::serve`](convoke_net::net::serve()).
     pub fn contexts(&self) -> &[IoExecutor] {
@@ -162,7 +161,7 @@ impl Runtime {
     }
 
     /// Returns the threads for blocking work, which [`blocking()`](convoke_task::blocking()) uses in what
-    /// [`run`](Runtime::run) runs.
+    /// [`block_on`](Runtime::block_on) runs.
     pub fn blocking(&self) -> &BlockingPool {
         self.handle.blocking()
     }

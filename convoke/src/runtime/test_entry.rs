@@ -88,7 +88,7 @@ impl Test {
     /// If the body panics, if it ends as stopped, or if the system has no descriptors for a context.
     pub fn run<F: Future>(self, body: impl FnOnce() -> F) -> F::Output {
         let context = io_context().unwrap_or_else(|error| panic!("no I/O context could be created: {error}"));
-        match context.run_until(body()) {
+        match context.block_on(body()) {
             Outcome::Value(value) => value,
             Outcome::Stopped => {
                 panic!("`{}` ended as stopped, and so has nothing to return", self.name)

@@ -26,7 +26,7 @@ macro_rules! lets_a_sibling_run {
     ($($name:ident: |$scope:ident| { $($setup:tt)* } => $one:expr;)*) => { $(
         #[test]
         fn $name() {
-            let outcome = io_context().unwrap().run_until(async {
+            let outcome = io_context().unwrap().block_on(async {
                 let ran = Arc::new(AtomicBool::new(false));
                 scope(async |$scope| {
                     $($setup)*
@@ -305,7 +305,7 @@ fn a_consumer_of_a_busy_channel_does_not_delay_a_timer() {
 fn a_consumer_of_a_busy_channel_does_not_hide_a_signal() {
     use convoke::signal::{Signal, raise, signals};
 
-    let outcome = io_context().unwrap().run_until(async {
+    let outcome = io_context().unwrap().block_on(async {
         let over = Arc::new(AtomicBool::new(false));
         scope(async |s| {
             let heard = over.clone();
@@ -350,7 +350,7 @@ fn work_from_outside_runs_beside_a_busy_task_of_a_pool() {
 #[test]
 fn checkpoints_between_sends_do_not_hide_datagrams_from_their_reader() {
     const SENDS: u32 = 2000;
-    let outcome = io_context().unwrap().run_until(async {
+    let outcome = io_context().unwrap().block_on(async {
         let reader = UdpSocket::bind("127.0.0.1:0").await?;
         let sender = UdpSocket::bind("127.0.0.1:0").await?;
         let address = reader.local_addr()?;

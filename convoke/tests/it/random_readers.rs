@@ -118,7 +118,7 @@ fn each_byte_is_heard_by_one_and_the_end_by_all() {
     places.push(ExecutorRef::new(runtime.pool()));
     Rounds::of("random_readers", ROUNDS).run(|seed| {
         let random = Random::new(seed);
-        let played = runtime.run(async {
+        let played = runtime.block_on(async {
             if seed % 2 == 0 {
                 run_round(connection().await?, &places, random).await
             } else {

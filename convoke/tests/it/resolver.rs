@@ -92,7 +92,7 @@ fn found(port: u16) -> Vec<SocketAddr> {
 fn all_who_want_the_same_name_at_the_same_time_share_one_lookup() {
     let (context, gate) = with_gate();
     let ports = [1, 2, 3, 4, 5];
-    let answers = context.run_until(async {
+    let answers = context.block_on(async {
         let asks = ports.map(|port| resolve(("one", port)));
         let open = async {
             gate.until_asked(2).await;
@@ -107,7 +107,7 @@ fn all_who_want_the_same_name_at_the_same_time_share_one_lookup() {
     let mut asked = gate.asked();
     asked.sort();
     assert_eq!(asked, ["one", "other"], "each name once");
-    context.run_until(resolve("one:7")).unwrap().unwrap();
+    context.block_on(resolve("one:7")).unwrap().unwrap();
     assert_eq!(gate.asked().len(), 3, "and nothing is remembered");
 }
 
@@ -115,7 +115,7 @@ fn all_who_want_the_same_name_at_the_same_time_share_one_lookup() {
 fn all_who_want_a_name_that_is_not_there_are_told_so() {
     let (context, gate) = with_gate();
     let (one, other, ()) = context
-        .run_until(async {
+        .block_on(async {
             let open = async { gate.open.set() };
             join((resolve(("no one", 1)), resolve(("no one", 2)), open)).await
         })
@@ -131,7 +131,7 @@ fn all_who_want_a_name_that_is_not_there_are_told_so() {
 fn all_are_told_what_the_system_said_and_of_which_host() {
     let (context, gate) = with_gate();
     let (one, other, ()) = context
-        .run_until(async {
+        .block_on(async {
             let open = async { gate.open.set() };
             join((resolve(("no descriptors", 1)), resolve(("no descriptors", 2)), open)).await
         })
@@ -151,7 +151,7 @@ fn all_are_told_what_the_system_said_and_of_which_host() {
 fn a_host_that_the_system_refuses_is_named_with_a_context_and_without() {
     // A name that it refuses without a lookup.
     let impossible = ("no\0where", 1);
-    let in_a_context = io_context().unwrap().run_until(resolve(impossible)).unwrap();
+    let in_a_context = io_context().unwrap().block_on(resolve(impossible)).unwrap();
     let alone = sync_wait(task(async move { resolve(impossible).await })).unwrap();
     for error in [in_a_context.unwrap_err(), alone.unwrap_err()] {
         assert!(error.to_string().starts_with("cannot look up `no\0where`: "), "{error}");
@@ -163,7 +163,7 @@ fn a_host_that_the_system_refuses_is_named_with_a_context_and_without() {
 fn no_more_than_so_many_are_looked_up_at_a_time() {
     let (context, gate) = with_gate();
     assert!(context.services().make_service(|services| Resolver::new(services).at_once(2)).is_ok());
-    let answers = context.run_until(async {
+    let answers = context.block_on(async {
         let hosts = ["a", "b", "c", "d", "e"];
         let open = async {
             gate.until_asked(2).await;
@@ -184,7 +184,7 @@ fn no_more_than_so_many_are_looked_up_at_a_time() {
 #[test]
 fn who_is_stopped_leaves_the_lookup_to_the_others() {
     let (context, gate) = with_gate();
-    let answer = context.run_until(async {
+    let answer = context.block_on(async {
         let first_leaves = async {
             // The loser is the one that started the lookup.
             race((async { drop(resolve("one:1").await) }, gate.until_asked(1))).await;
@@ -199,7 +199,7 @@ fn who_is_stopped_leaves_the_lookup_to_the_others() {
 #[test]
 fn a_lookup_that_nobody_waits_for_is_asked_to_stop() {
     let (context, gate) = with_gate();
-    let asked = context.run_until(async {
+    let asked = context.block_on(async {
         race((async { drop(resolve("one:1").await) }, gate.until_asked(1))).await;
         gate.until_ended(1).await;
         // The next one does not wait for the dropped lookup.
@@ -216,7 +216,7 @@ fn a_lookup_that_nobody_waits_for_is_asked_to_stop() {
 fn a_context_that_ends_stops_its_lookups_and_waits_for_them() {
     let (context, gate) = with_gate();
     let asking = launch(&context.executor()).start(async { resolve("one:1").await.unwrap_err().to_string() });
-    context.run_until(gate.until_asked(1)).unwrap();
+    context.block_on(gate.until_asked(1)).unwrap();
     drop(context);
     let [ended] = gate.ended().try_into().unwrap();
     assert!(ended.is_stopped());
@@ -245,7 +245,7 @@ fn a_lookup_that_blocks_a_thread_has_ended_when_its_context_has() {
     let (context, asked) = (io_context().unwrap(), Arc::new(AtomicUsize::new(0)));
     install(context.services(), Blocks(asked.clone())).unwrap();
     context
-        .run_until(async {
+        .block_on(async {
             let begun = async {
                 while asked.load(Ordering::Acquire) == 0 {
                     checkpoint().await;
@@ -271,7 +271,7 @@ fn numbers_are_not_looked_up() {
     let context = io_context().unwrap();
     install(context.services(), Unasked).unwrap();
     for numeric in ["127.0.0.1:80", "[::1]:80"] {
-        assert_eq!(context.run_until(resolve(numeric)).unwrap().unwrap(), [numeric.parse().unwrap()]);
+        assert_eq!(context.block_on(resolve(numeric)).unwrap().unwrap(), [numeric.parse().unwrap()]);
     }
     assert!(!context.services().has_service::<Resolver>());
 }
@@ -283,7 +283,7 @@ fn names_that_panic_are_an_error_to_who_asks_and_are_told_to_the_hook() {
     convoke::cleanup::set_cleanup_hook(move |problem| *hook.lock().unwrap() += &problem.to_string());
     let context = io_context().unwrap();
     install(context.services(), Unasked).unwrap();
-    let error = context.run_until(resolve("one:1")).unwrap().unwrap_err();
+    let error = context.block_on(resolve("one:1")).unwrap().unwrap_err();
     assert_eq!(error.to_string(), "cannot look up `one`: the lookup panicked");
     drop(context);
     let told = told.lock().unwrap();
@@ -293,7 +293,7 @@ fn names_that_panic_are_an_error_to_who_asks_and_are_told_to_the_hook() {
 #[test]
 fn names_are_installed_before_the_first_lookup_or_not_at_all() {
     let context = io_context().unwrap();
-    context.run_until(resolve("localhost:1")).unwrap().unwrap();
+    context.block_on(resolve("localhost:1")).unwrap().unwrap();
     assert!(matches!(install(context.services(), HostTable::new()), Err(ServiceError::Duplicate(_))));
 }
 
@@ -302,12 +302,12 @@ fn a_table_knows_its_hosts_and_the_system_the_rest_if_it_is_asked() {
     let context = io_context().unwrap();
     let table = HostTable::new().with("one", [10, 0, 0, 1]);
     install(context.services(), table.clone().or_system()).unwrap();
-    assert_eq!(context.run_until(resolve("one:1")).unwrap().unwrap(), found(1));
-    let home = context.run_until(resolve("localhost:1")).unwrap().unwrap();
+    assert_eq!(context.block_on(resolve("one:1")).unwrap().unwrap(), found(1));
+    let home = context.block_on(resolve("localhost:1")).unwrap().unwrap();
     assert!(home.iter().all(|address| address.ip().is_loopback()));
     let alone = io_context().unwrap();
     install(alone.services(), table).unwrap();
-    let error = alone.run_until(resolve("localhost:1")).unwrap().unwrap_err();
+    let error = alone.block_on(resolve("localhost:1")).unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 
@@ -337,7 +337,7 @@ fn a_service_that_closes_after_the_resolver_can_still_look_up_names() {
     let (context, late) = (io_context().unwrap(), Arc::new(Mutex::new(Vec::new())));
     install(context.services(), HostTable::new().with("one", [10, 0, 0, 1])).unwrap();
     assert!(context.services().make_service(|_| LooksUpLate(late.clone())).is_ok());
-    context.run_until(resolve("one:1")).unwrap().unwrap();
+    context.block_on(resolve("one:1")).unwrap().unwrap();
     drop(context);
     assert_eq!(*late.lock().unwrap(), found(1));
 }

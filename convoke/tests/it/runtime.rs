@@ -38,7 +38,7 @@ async fn ask(address: std::net::SocketAddr) -> io::Result<Vec<u8>> {
 fn a_child_on_another_context_uses_that_contexts_driver() {
     let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
     let contexts = runtime.contexts().to_vec();
-    let answer = runtime.run(async move {
+    let answer = runtime.block_on(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         scope(async |s| {
@@ -60,7 +60,7 @@ fn a_child_on_another_context_uses_that_contexts_driver() {
 fn tasks_on_the_pool_do_their_io_through_the_first_context() {
     let runtime = Runtime::builder().contexts(1).pool_threads(2).build().unwrap();
     let pool = runtime.pool();
-    let answer = runtime.run(async move {
+    let answer = runtime.block_on(async move {
         scope(async |s| {
             let listener = TcpListener::bind("127.0.0.1:0").await?;
             let address = listener.local_addr()?;
@@ -82,7 +82,7 @@ fn without_a_context_the_error_says_what_to_do() {
 #[test]
 fn a_name_that_is_none_is_an_error_that_says_how_to_write_one() {
     let context = io_context().unwrap();
-    let error = context.run_until(async { TcpStream::connect("no port").await.unwrap_err() }).unwrap();
+    let error = context.block_on(async { TcpStream::connect("no port").await.unwrap_err() }).unwrap();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     assert!(error.to_string().contains("127.0.0.1:80"), "{error}");
 }
@@ -90,7 +90,7 @@ fn a_name_that_is_none_is_an_error_that_says_how_to_write_one() {
 #[test]
 fn localhost_is_looked_up() {
     let context = io_context().unwrap();
-    let found = context.run_until(async { convoke::net::resolve(("localhost", 80)).await });
+    let found = context.block_on(async { convoke::net::resolve(("localhost", 80)).await });
     assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback() && address.port() == 80));
 }
 
@@ -138,14 +138,14 @@ fn the_program_finds_its_runtime_wherever_the_runtime_runs_it() {
     let outside = runtime::current().unwrap_err();
     assert!(outside.to_string().contains("#[convoke::main]"), "{outside}");
     let contexts = runtime.contexts().to_vec();
-    let found = runtime.run(async move {
+    let found = runtime.block_on(async move {
         let here = runtime::current()?;
         assert_eq!(here.contexts(), contexts);
         assert_eq!(env::current::runtime()?.pool(), here.pool());
         let number = || runtime::current().map(|found| found.contexts().len());
         let on_the_pool = run_on(&here.pool(), async move { number() }).await?;
         let on_the_other = run_on(&here.contexts()[1], async move { number() }).await?;
-        let below_blocking = blocking(move |inside| inside.run(async move { number() })).await;
+        let below_blocking = blocking(move |inside| inside.block_on(async move { number() })).await;
         io::Result::Ok([on_the_pool, on_the_other, below_blocking.unwrap()?])
     });
     assert_eq!(found.unwrap().unwrap(), [2; 3]);
@@ -168,7 +168,7 @@ fn a_chain_that_a_handle_launches_finds_the_runtime_too() {
 #[test]
 fn work_is_spread_over_the_contexts_in_turn_and_on_each() {
     let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
-    let outcome = runtime.run(async {
+    let outcome = runtime.block_on(async {
         let runtime = runtime::current()?;
         let turns: Vec<_> = (0..4).map(|_| runtime.next_context()).collect();
         assert_eq!(turns[..2], turns[2..]);
@@ -201,8 +201,8 @@ fn a_stop_of_a_context_is_not_left_over_for_the_next_run() {
     let context = io_context().unwrap();
     let executor = context.executor();
     let stops = executor.clone();
-    // `run_until` does not end by it, and neither does the `run` after that.
-    context.run_until(async move { stops.stop() }).unwrap();
+    // `block_on` does not end by it, and neither does the `run` after that.
+    context.block_on(async move { stops.stop() }).unwrap();
     let launched = launch(&executor).start(async { 7 });
     assert_eq!(context.run(), 1);
     assert_eq!(launched.wait(), Outcome::Value(7));
@@ -232,7 +232,7 @@ fn a_context_that_is_stopped_leaves_its_work_for_the_next_run() {
 fn what_is_not_send_lives_on_a_context() {
     let context = io_context().unwrap();
     let shared = Rc::new(Cell::new(0));
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (_, answer) = try_join((echo_once(listener), async {
@@ -285,7 +285,7 @@ fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
     const THREADS: usize = 3;
 
     let context = io_context().unwrap();
-    let (near, far) = context.run_until(async { convoke::net::UnixStream::pair() }).unwrap().unwrap();
+    let (near, far) = context.block_on(async { convoke::net::UnixStream::pair() }).unwrap().unwrap();
     let descriptor = context.descriptor().expect("this driver has one").as_raw_fd();
     let running = AtomicUsize::new(THREADS);
     let executor = context.executor();
@@ -375,7 +375,7 @@ fn a_runtime_that_ends_waits_for_no_chain_whatever_that_waits_for() {
             checkpoint().await;
         }
     };
-    runtime.run(until_both_wait).unwrap();
+    runtime.block_on(until_both_wait).unwrap();
     drop(runtime);
     for (accepts, waits) in launched {
         assert_eq!(accepts.wait().map(|accepted| accepted.is_ok()), Outcome::Stopped);
@@ -387,7 +387,7 @@ fn a_runtime_that_ends_waits_for_no_chain_whatever_that_waits_for() {
 fn blocking_work_is_done_by_the_threads_of_the_runtime() {
     let runtime = Runtime::builder().contexts(1).pool_threads(1).blocking_threads(1).build().unwrap();
     let (threads, pool) = (runtime.blocking().clone(), runtime.pool());
-    let outcome = runtime.run(async move {
+    let outcome = runtime.block_on(async move {
         let its_own = threads.run(|_| thread::current().id()).await;
         let here = blocking(|_| thread::current().id()).await;
         let below = run_on(&pool, async { blocking(|_| thread::current().id()).await }).await;
@@ -400,9 +400,9 @@ fn blocking_work_is_done_by_the_threads_of_the_runtime() {
 fn what_comes_back_from_blocking_work_does_its_io_as_the_task_that_waits() {
     let runtime = Runtime::builder().contexts(1).pool_threads(1).build().unwrap();
     let pool = runtime.pool();
-    let outcome = runtime.run(async move {
+    let outcome = runtime.block_on(async move {
         run_on(&pool, async {
-            blocking(|inside| inside.run(async { TcpListener::bind("127.0.0.1:0").await?.local_addr() }))
+            blocking(|inside| inside.block_on(async { TcpListener::bind("127.0.0.1:0").await?.local_addr() }))
                 .await
         })
         .await

@@ -103,7 +103,7 @@ fn a_service_closes_over_its_socket_when_the_context_is_dropped() {
         heard
     });
     let context = context_with(&notes);
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         let stream = TcpStream::connect(address).await?;
         use_service::<Numbered<1>>()?;
         let made = with_services(|services| {
@@ -123,9 +123,9 @@ fn a_service_closes_over_its_socket_when_the_context_is_dropped() {
 fn tasks_of_one_context_find_the_same_service_and_those_of_another_have_their_own() {
     let (notes, pool) = (NoteService::default(), ThreadPool::new(1).unwrap());
     let (one, other) = (context_with(&notes), context_with(&notes));
-    let here = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
-    let again = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
-    let there = other.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
+    let here = one.block_on(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
+    let again = one.block_on(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
+    let there = other.block_on(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
     // A task that runs elsewhere uses the services of the context that its environment names.
     let named = launch(&pool.executor()).local(&IO, one.executor());
     let from_pool = named.start(async { use_service::<Numbered<1>>().unwrap() }).wait().unwrap();
@@ -159,7 +159,7 @@ fn services_close_while_the_program_unwinds_from_a_panic() {
     let notes = NoteService::default();
     let panicked = std::panic::catch_unwind(|| {
         let context = context_with(&notes);
-        context.run_until(async {
+        context.block_on(async {
             use_service::<Numbered<1>>().unwrap();
             checkpoint().await;
             panic!("a bug");
@@ -210,7 +210,7 @@ fn work_of_a_service_runs_on_its_context_and_has_ended_when_that_is_gone() {
     let notes = NoteService::default();
     let context = context_with(&notes);
     context
-        .run_until(async {
+        .block_on(async {
             use_service::<Flusher>()?;
             checkpoint().await;
             checkpoint().await;

@@ -15,7 +15,7 @@ use convoke::signal::{Signal, SignalService, ctrl_c, raise, signals};
 #[test]
 fn all_who_subscribed_hear_of_a_signal() {
     let context = io_context().unwrap();
-    let heard = context.run_until(async {
+    let heard = context.block_on(async {
         let (mut one, mut other) = (signals([Signal::USER_1])?, signals([Signal::USER_2, Signal::USER_1])?);
         raise(Signal::USER_1)?;
         io::Result::Ok(join((one.next(), other.next())).await)
@@ -26,7 +26,7 @@ fn all_who_subscribed_hear_of_a_signal() {
 #[test]
 fn what_comes_between_two_calls_is_heard_by_the_second() {
     let context = io_context().unwrap();
-    let heard = context.run_until(async {
+    let heard = context.block_on(async {
         let (mut these, mut both) = (signals([Signal::HANGUP])?, signals([Signal::HANGUP, Signal::USER_1])?);
         let mut heard = Vec::new();
         for signal in [Signal::HANGUP, Signal::USER_1, Signal::HANGUP] {
@@ -45,7 +45,7 @@ fn what_comes_between_two_calls_is_heard_by_the_second() {
 #[test]
 fn a_task_that_waits_for_ctrl_c_can_be_stopped_and_the_next_one_hears_of_it() {
     let context = io_context().unwrap();
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         let winner = race((async { ctrl_c().await.map(|()| "pressed") }, async { Ok("stopped") })).await?;
         assert_eq!(winner, "stopped");
         let pressed = ctrl_c();
@@ -94,7 +94,7 @@ fn a_subscription_outlives_its_context_and_a_new_context_hears_as_the_first_did(
     assert_eq!(sync_wait(task(async move { these.next().await })), Outcome::Value(Signal::USER_1));
     // The signal thread has ended with the last subscription; another one is started.
     let second = io_context().unwrap();
-    let heard = second.run_until(async {
+    let heard = second.block_on(async {
         let mut these = signals([Signal::USER_1])?;
         raise(Signal::USER_1)?;
         io::Result::Ok(these.next().await)
@@ -135,7 +135,7 @@ fn a_signal_that_nobody_hears_of_any_more_does_nothing() {
     drop(context);
     // The same holds when there is no subscription left and the signal thread has ended.
     let context = io_context().unwrap();
-    let heard = context.run_until(async {
+    let heard = context.block_on(async {
         raise(Signal::ALARM)?;
         let mut next = signals([Signal::USER_1])?;
         raise(Signal::USER_1)?;

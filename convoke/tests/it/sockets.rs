@@ -18,7 +18,7 @@ use convoke::time::stop_after;
 
 /// Runs a program on its own context.
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
-    io_context().unwrap().run_until(program).unwrap().unwrap()
+    io_context().unwrap().block_on(program).unwrap().unwrap()
 }
 
 async fn connected() -> io::Result<(TcpStream, TcpStream)> {
@@ -392,7 +392,7 @@ fn asking_for_nothing_between_two_waits_leaves_nobody_waiting() {
 
     let context = io_context().unwrap();
     let driver = context.driver().clone();
-    let ended = context.run_until(async {
+    let ended = context.block_on(async {
         let (mut client, _server) = connected().await?;
         for _ in 0..10 {
             let polled = std::future::poll_fn(|cx| {

@@ -220,7 +220,7 @@ fn work_posted_while_the_last_work_ends_is_run() {
         elsewhere.join().unwrap();
     }));
     assert_eq!(context.run(), 1);
-    context.run_until(async { scope.join().await }).unwrap();
+    context.block_on(async { scope.join().await }).unwrap();
 }
 
 #[test]

@@ -46,6 +46,6 @@ fn udp(socket: net::UdpSocket, buffer: usize) {
 }
 
 fn run(server: impl Future<Output = ()>) {
-    let ended = io_context().expect("an I/O context starts").run_until(server);
+    let ended = io_context().expect("an I/O context starts").block_on(server);
     panic!("the server does not end, but it did: {ended:?}");
 }

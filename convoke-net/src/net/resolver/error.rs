@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// let context = convoke::driver::io_context().unwrap();
 /// install(context.services(), HostTable::new()).unwrap();
-/// let error = context.run_until(resolve("database:5432")).unwrap().unwrap_err();
+/// let error = context.block_on(resolve("database:5432")).unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 /// assert!(error.to_string().starts_with("cannot look up `database`: "));
 /// let inside = error.get_ref().unwrap().downcast_ref::<LookupError>().unwrap();

@@ -53,7 +53,7 @@ use names::Installed;
 /// let context = convoke::driver::io_context().unwrap();
 /// let hosts = HostTable::new().with("database", [127, 0, 0, 1]);
 /// install(context.services(), hosts).unwrap();
-/// let outcome = context.run_until(async {
+/// let outcome = context.block_on(async {
 ///     let listener = TcpListener::bind("database:0").await?;
 ///     let port = listener.local_addr()?.port();
 ///     let connect = TcpStream::connect(("database", port));

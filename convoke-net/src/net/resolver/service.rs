@@ -82,7 +82,7 @@ impl Resolver {
     /// use convoke::net::resolver::Resolver;
     ///
     /// let context = convoke::driver::io_context().unwrap();
-    /// let found = context.run_until(async {
+    /// let found = context.block_on(async {
     ///     use_service::<Resolver>()?.look_up("localhost").await
     /// });
     /// assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback()));

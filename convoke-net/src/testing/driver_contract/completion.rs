@@ -89,7 +89,7 @@ pub(super) fn both_directions_wait_at_once(harness: &Harness) {
 
 pub(super) fn a_context_runs_until_nothing_is_in_flight(harness: &Harness) {
     let context = IoContext::new(harness.driver());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     let executor = context.executor();
     let reader = launch(&executor).start(async move { far.read(&mut [0; 4]).await });
     let writer = launch(&executor).start(async move { near.write_all(b"four").await.map(|()| near) });

@@ -75,9 +75,9 @@ pub(super) fn an_owned_buffer_is_released_before_the_task_ends(harness: &Harness
     let context = IoContext::new(harness.driver());
     let is_gone = Arc::new(AtomicBool::new(false));
     let buffer = Watched([0; 16], is_gone.clone());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     context
-        .run_until(async {
+        .block_on(async {
             let mut buffer = Some(buffer);
             let read = async { far.read_owned(buffer.take().expect("polled once")).await };
             poll_once_and_drop(read).await;
@@ -110,7 +110,7 @@ pub(super) fn an_operation_keeps_its_socket_open(harness: &Harness) {
 pub(super) fn a_dropped_socket_leaves_its_key_to_the_next(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     for round in 0..if cfg!(miri) { 4 } else { 64_u8 } {
-        let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+        let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
         let executor = context.executor();
         let echo = launch(&executor).start(async move {
             let mut byte = [0; 1];
@@ -119,7 +119,7 @@ pub(super) fn a_dropped_socket_leaves_its_key_to_the_next(harness: &Harness) {
             }
             io::Result::Ok(())
         });
-        let received = context.run_until(async {
+        let received = context.block_on(async {
             let mut received = [0; 1];
             near.write_all(&[round]).await?;
             near.read_exact(&mut received).await?;

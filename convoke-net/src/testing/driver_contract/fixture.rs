@@ -27,7 +27,7 @@ impl Harness {
     #[track_caller]
     pub(super) fn run<T, F: Future<Output = io::Result<T>>>(&self, program: F) -> T {
         let context = IoContext::new(self.driver());
-        let ended = context.run_until(program).unwrap().expect("the program succeeds");
+        let ended = context.block_on(program).unwrap().expect("the program succeeds");
         assert_eq!(context.driver().in_flight(), 0, "something is left in flight");
         ended
     }

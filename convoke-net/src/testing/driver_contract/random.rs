@@ -70,7 +70,7 @@ pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
     let pool = ThreadPool::new(2).expect("two threads");
     let mut ends = Vec::new();
     for _ in 0..SPEAKERS {
-        ends.push(context.run_until(harness.connection()).unwrap().expect("a connection"));
+        ends.push(context.block_on(harness.connection()).unwrap().expect("a connection"));
     }
     let traffic = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
         scope(async |s| {

@@ -59,9 +59,9 @@ pub(super) fn operations_submitted_later_fail(harness: &Harness) {
 pub(super) fn dropping_a_context_ends_its_waiters(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     let driver = Arc::clone(context.driver());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     let reader = launch(&context.executor()).start(async move { near.read_owned(vec![0; 4]).await.0 });
-    context.run_until(in_flight(1)).unwrap();
+    context.block_on(in_flight(1)).unwrap();
     drop(context);
     assert_eq!(driver.in_flight(), 0);
     assert!(!matches!(reader.wait().value(), Some(Ok(_))), "there is nothing to read");
@@ -70,7 +70,7 @@ pub(super) fn dropping_a_context_ends_its_waiters(harness: &Harness) {
 
 pub(super) fn sockets_may_outlive_their_driver(harness: &Harness) {
     let context = IoContext::new(harness.driver());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     drop(context);
     assert!(near.source.try_read(&mut [0; 4]).is_err());
     drop((near, far));

@@ -71,7 +71,7 @@ pub(super) fn two_threads_share_a_connection(harness: &Harness) {
     }
     let context = IoContext::new(harness.driver());
     let pool = ThreadPool::new(3).expect("three threads");
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     let traffic = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
         let (near, far) = (Arc::new(near), Arc::new(far));
         scope(async |s| {
@@ -116,7 +116,7 @@ pub(super) fn a_wait_ends_when_another_thread_removes_the_last_waiter(harness: &
     }
     let context = IoContext::new(harness.driver());
     let pool = ThreadPool::new(1).expect("a thread");
-    let listener = context.run_until(TcpListener::bind(harness.address())).unwrap().expect("a free port");
+    let listener = context.block_on(TcpListener::bind(harness.address())).unwrap().expect("a free port");
     let source = StopSource::new();
     let accepts = launch(&pool.executor())
         .stop_token(source.token())
@@ -135,5 +135,5 @@ pub(super) fn run_beside<T: Send + 'static>(
     context: &IoContext,
     chain: convoke_task::Launched<io::Result<T>>,
 ) -> io::Result<T> {
-    context.run_until(async { try_join((chain, async { Ok(()) })).await }).unwrap().map(|(value, ())| value)
+    context.block_on(async { try_join((chain, async { Ok(()) })).await }).unwrap().map(|(value, ())| value)
 }

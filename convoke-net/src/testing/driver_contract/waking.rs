@@ -72,7 +72,7 @@ pub(super) fn a_storm_of_wakes_does_not_disturb_io(harness: &Harness) {
             })
         })
         .collect();
-    let traffic = context.run_until(async {
+    let traffic = context.block_on(async {
         let (near, far) = harness.connection().await?;
         let mut received = [0; 8];
         for round in 0..ROUNDS {

@@ -93,7 +93,7 @@ async fn connected() -> TcpStream {
 #[test]
 fn a_result_beyond_the_buffer_counts_as_the_whole_buffer() {
     let (context, _) = Lying::context(Behaviour { transfer: |length| Ok(length + 3), ..HONEST });
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         let stream = connected().await;
         let mut buffer = [1; 4];
         assert_eq!(stream.read(&mut buffer).await.unwrap(), 7);
@@ -107,7 +107,7 @@ fn a_result_beyond_the_buffer_counts_as_the_whole_buffer() {
 #[test]
 fn a_result_beyond_the_buffer_of_a_lease_panics() {
     let (context, _) = Lying::context(Behaviour { transfer: |length| Ok(length + 1), ..HONEST });
-    let leased = Panic::catch(|| context.run_until(async { connected().await.read_lease().await.map(drop) }));
+    let leased = Panic::catch(|| context.block_on(async { connected().await.read_lease().await.map(drop) }));
     assert!(leased.unwrap_err().message().contains("do not fit into a lease"));
 }
 
@@ -123,7 +123,7 @@ fn an_attempt_that_panics_panics_the_task_and_the_stream_can_be_used_again() {
         },
         ..HONEST
     });
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         let stream = connected().await;
         let mut buffer = [0; 4];
         let broken = caught(stream.read(&mut buffer)).await;
@@ -140,7 +140,7 @@ fn a_source_that_alternates_between_ready_and_would_block_can_be_stopped() {
         (HONEST.watch, |_| Err(io::ErrorKind::Interrupted.into())),
     ] {
         let (context, _) = Lying::context(Behaviour { transfer, watch, ..HONEST });
-        let outcome = context.run_until(async {
+        let outcome = context.block_on(async {
             scope(async |s| {
                 let reader = s.spawn_future(async {
                     let mut buffer = [0; 4];
@@ -165,7 +165,7 @@ fn a_source_that_never_wakes_can_be_stopped() {
         |_, _, waker| Some(Watchers::new().watch(Ticket::NONE, waker.clone()).ticket),
     ] {
         let (context, _) = Lying::context(Behaviour { watch, ..HONEST });
-        let outcome = context.run_until(async {
+        let outcome = context.block_on(async {
             scope(async |s| {
                 let reader = s.spawn_future(async {
                     let mut buffer = [0; 4];
@@ -183,7 +183,7 @@ fn a_source_that_never_wakes_can_be_stopped() {
 #[test]
 fn a_panic_in_unwatch_does_not_reach_the_dropped_future() {
     let (context, _) = Lying::context(Behaviour { unwatch: |_, _| panic!("stay"), ..HONEST });
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         scope(async |s| {
             let reader = s.spawn_future(async {
                 let mut buffer = [0; 4];
@@ -209,7 +209,7 @@ fn a_panic_in_unwatch_does_not_reach_the_dropped_future() {
 #[test]
 fn a_waker_that_a_source_never_drops_may_wake_an_ended_task() {
     let (context, source) = Lying::context(Behaviour { unwatch: |_, _| {}, ..HONEST });
-    let outcome = context.run_until(async {
+    let outcome = context.block_on(async {
         scope(async |s| {
             let reader = s.spawn_future(async {
                 let mut buffer = [0; 4];

@@ -108,16 +108,16 @@ fn a_context_ends_although_its_driver_panics_in_shut_down() {
 #[test]
 fn a_driver_that_panics_in_listen_panics_the_task() {
     let context = IoContext::new(Bare::that_panics_in("listen"));
-    let bound = Panic::catch(|| context.run_until(TcpListener::bind("127.0.0.1:0")));
+    let bound = Panic::catch(|| context.block_on(TcpListener::bind("127.0.0.1:0")));
     assert!(bound.unwrap_err().message().contains("`listen`"));
-    assert_eq!(context.run_until(async { 7 }), Outcome::Value(7));
+    assert_eq!(context.block_on(async { 7 }), Outcome::Value(7));
 }
 
 #[test]
 fn a_driver_that_panics_in_lookup_panics_each_task() {
     let context = IoContext::new(Bare::that_panics_in("lookup"));
     for _ in 0..2 {
-        let found = Panic::catch(|| context.run_until(resolve("host:1")));
+        let found = Panic::catch(|| context.block_on(resolve("host:1")));
         assert!(found.unwrap_err().message().contains("`lookup`"));
     }
 }
@@ -126,7 +126,7 @@ fn a_driver_that_panics_in_lookup_panics_each_task() {
 fn a_driver_that_panics_in_signals_panics_each_task() {
     let context = IoContext::new(Bare::that_panics_in("signals"));
     for _ in 0..2 {
-        let heard = Panic::catch(|| context.run_until(async { signals([Signal::HANGUP]).map(drop) }));
+        let heard = Panic::catch(|| context.block_on(async { signals([Signal::HANGUP]).map(drop) }));
         assert!(heard.unwrap_err().message().contains("`signals`"));
     }
 }
@@ -136,7 +136,7 @@ fn a_driver_that_panics_after_a_wake_has_woken_its_context() {
     let context = IoContext::new(Bare::that_panics_in("wake"));
     let (sender, mut receiver) = oneshot::channel();
     let elsewhere = thread::spawn(move || Panic::catch(|| sender.send(7)).is_ok());
-    let received = context.run_until(async move { receiver.recv().await.unwrap() });
+    let received = context.block_on(async move { receiver.recv().await.unwrap() });
     assert_eq!(received, Outcome::Value(7));
     // The sender may see the panic or not: the channel calls the waker.
     let _ = elsewhere.join().unwrap();

@@ -65,7 +65,7 @@ impl World {
         let contexts = runtime.contexts().to_vec();
         let mut executors: Vec<_> = contexts.iter().cloned().map(ExecutorRef::new).collect();
         executors.push(ExecutorRef::new(runtime.pool()));
-        let drivers = runtime.run(async move {
+        let drivers = runtime.block_on(async move {
             let mut drivers = Vec::new();
             for context in contexts {
                 drivers.push(run_on(&context, async { current_driver() }).await?);
