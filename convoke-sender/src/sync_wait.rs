@@ -112,7 +112,7 @@ where
     };
     let mut panic = None;
     if !state.done.get() {
-        panic = Runner::new().block_on(executor.shared(), || state.done.get());
+        panic = Runner::new().run_until(executor.shared(), || state.done.get());
     }
     // Rule 1: `done` is set, so the outcome belongs to the waiter, and nothing points to the state any more.
     let outcome = state.outcome.get_mut().take().expect("the outcome is stored before `done` is set");

@@ -272,7 +272,7 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
     let were_usual = Rounds::of("random_ways", ROUNDS).run(|seed| {
         let (random, places) = (Random::new(seed), places.clone());
         said += runtime
-            .run(async move {
+            .block_on(async move {
                 if seed % 2 == 0 {
                     wander::<Internet>(places, random).await
                 } else {
@@ -283,7 +283,7 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
             .expect("nobody hangs up");
     });
     let drivers: Vec<Arc<dyn Driver>> = runtime
-        .run(async move {
+        .block_on(async move {
             let mut drivers = Vec::new();
             for context in &contexts {
                 drivers.push(run_on(context, async { current_driver().unwrap() }).await);

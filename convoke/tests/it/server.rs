@@ -55,7 +55,7 @@ fn connections_are_spread_over_all_contexts_in_either_way() {
         if accepting == Accepting::PerContext && !cfg!(target_os = "linux") {
             continue;
         }
-        let heard = two_contexts().run(async move {
+        let heard = two_contexts().block_on(async move {
             let (tell, address) = oneshot::channel();
             let server = serve("127.0.0.1:0", name_thread).accepting(accepting);
             let server = server.on_listening(|address| _ = tell.send(address));
@@ -78,7 +78,7 @@ fn connections_are_spread_over_all_contexts_in_either_way() {
 
 #[test]
 fn a_listener_that_exists_is_served_on_all_contexts_too() {
-    let heard = two_contexts().run(async {
+    let heard = two_contexts().block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         beside(serve(listener, name_thread).into_future(), async move {
@@ -87,7 +87,7 @@ fn a_listener_that_exists_is_served_on_all_contexts_too() {
         .await
     });
     assert_eq!(heard.unwrap().unwrap().len(), 2);
-    let refused = two_contexts().run(async {
+    let refused = two_contexts().block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         serve(listener, name_thread).accepting(Accepting::PerContext).await
     });
@@ -101,7 +101,7 @@ fn unix_listeners_are_served() {
 
     let path = std::env::temp_dir().join(format!("convoke-serve-{}", std::process::id()));
     let at = path.clone();
-    let heard = two_contexts().run(async move {
+    let heard = two_contexts().block_on(async move {
         let listener = UnixListener::bind(&at)?;
         let greet = async |client: UnixStream, _| client.write_all(b"hello").await;
         beside(serve(listener, greet).into_future(), async move {
@@ -121,7 +121,7 @@ fn unix_listeners_are_served() {
 fn a_connection_that_fails_or_panics_is_reported_and_the_others_go_on() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let reported = reports.clone();
-    let heard = two_contexts().run(async move {
+    let heard = two_contexts().block_on(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let turn = AtomicUsize::new(0);
@@ -163,7 +163,7 @@ fn at_most_so_many_connections_run_at_a_time_on_all_contexts_together() {
     const BOUND: usize = 3;
     let (running, most) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     let most_seen = most.clone();
-    let outcome = two_contexts().run(async move {
+    let outcome = two_contexts().block_on(async move {
         let (tell, mut address) = oneshot::channel();
         let handler = move |client: TcpStream, _| {
             let (running, most) = (running.clone(), most.clone());
@@ -201,7 +201,7 @@ fn at_most_so_many_connections_run_at_a_time_on_all_contexts_together() {
 
 #[test]
 fn acceptors_and_connections_show_in_the_tree_by_name() {
-    let tree = two_contexts().run(async {
+    let tree = two_contexts().block_on(async {
         let (tell, mut address) = oneshot::channel();
         let server = serve("127.0.0.1:0", async |client: TcpStream, _| {
             client.write_all(b"!").await?;
@@ -226,7 +226,7 @@ fn acceptors_and_connections_show_in_the_tree_by_name() {
 
 #[test]
 fn an_address_that_is_in_use_is_an_error_also_with_several_listeners() {
-    let error = two_contexts().run(async {
+    let error = two_contexts().block_on(async {
         let (tell, mut address) = oneshot::channel();
         let first = serve("127.0.0.1:0", name_thread).on_listening(|address| _ = tell.send(address));
         beside(first.into_future(), async move {
@@ -240,7 +240,7 @@ fn an_address_that_is_in_use_is_an_error_also_with_several_listeners() {
 
 #[test]
 fn the_listener_closes_at_once_while_connections_finish_their_answers() {
-    let heard = two_contexts().run(async {
+    let heard = two_contexts().block_on(async {
         let (tell, mut address) = oneshot::channel();
         let (begun, go_on) = (Arc::new(Event::new()), Arc::new(Event::new()));
         let (began, goes_on) = (begun.clone(), go_on.clone());
@@ -278,7 +278,7 @@ fn the_listener_closes_at_once_while_connections_finish_their_answers() {
 fn a_connection_that_does_not_end_in_time_is_cut_off() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let reported = reports.clone();
-    let ended = two_contexts().run(async move {
+    let ended = two_contexts().block_on(async move {
         let (tell, mut address) = oneshot::channel();
         let begun = Arc::new(Event::new());
         let began = begun.clone();
@@ -356,7 +356,7 @@ mod simulated {
 /// A server that awaits forever is stopped like any other future.
 #[test]
 fn a_server_loses_a_race() {
-    let winner = two_contexts().run(async {
+    let winner = two_contexts().block_on(async {
         let server = serve("127.0.0.1:0", name_thread).into_future();
         race((async { server.await.map(|()| "the server") }, async { Ok("the other") })).await
     });

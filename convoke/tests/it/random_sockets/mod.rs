@@ -43,7 +43,7 @@ fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
     let (mut whole, mut reset) = (0, 0);
     let were_usual = Rounds::of("random_sockets", ROUNDS).run(|seed| {
         let judged = runtime
-            .run(run_round(world.clone(), Random::new(seed)))
+            .block_on(run_round(world.clone(), Random::new(seed)))
             .unwrap()
             .expect("the kernel has sockets");
         world.is_at_rest();
