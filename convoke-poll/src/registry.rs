@@ -58,9 +58,7 @@ impl<T: Registered> Registry<T> {
     /// Returns the source with this key, if it is registered.
     #[inline]
     pub fn get(&self, key: usize) -> Option<&T> {
-        let source = (*self.slots.get(key)?)?;
-        // SAFETY: rules 1 and 2: it is alive until it is removed, and `remove` needs `&mut self`.
-        Some(unsafe { source.as_ref() })
+        self.slots.get(key)?.map(|source| self.registered(source))
     }
 
     /// Removes a source.
@@ -72,8 +70,15 @@ impl<T: Registered> Registry<T> {
 
     /// Iterates over all sources.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        // SAFETY: rules 1 and 2: each is alive until it is removed, and `remove` needs `&mut self`.
-        self.slots.iter().flatten().map(|source| unsafe { source.as_ref() })
+        self.slots.iter().flatten().map(|source| self.registered(*source))
+    }
+
+    /// Returns a source that is in the slots.
+    #[inline]
+    fn registered(&self, source: NonNull<T>) -> &T {
+        // SAFETY: rules 1 and 2: a source in the slots is alive until it is removed, and `remove` needs
+        // `&mut self`.
+        unsafe { source.as_ref() }
     }
 }
 

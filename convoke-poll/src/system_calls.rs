@@ -31,29 +31,25 @@ const WITHOUT_SIGNAL: i32 = 0;
 /// Receives into `buffer`. Returns the number of bytes.
 #[inline]
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
-    // SAFETY: the kernel writes at most `buffer.len()` bytes behind the pointer, and the slice is ours alone
-    // during the call. It does not write an address: the pointers for that are null.
-    let received =
-        unsafe { direct::receive(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) };
-    length(received)
+    direct::receive(socket, buffer, flags)
 }
 
 /// Sends from `buffer`. Returns the number of bytes.
 #[inline]
 pub(crate) fn send(socket: BorrowedFd<'_>, buffer: &[u8]) -> io::Result<usize> {
-    // SAFETY: the kernel reads at most `buffer.len()` bytes behind the pointer, and the slice is borrowed
-    // during the call. It reads no address: the pointer to that is null.
-    let sent =
-        unsafe { direct::send(socket.as_raw_fd(), buffer.as_ptr().cast(), buffer.len(), WITHOUT_SIGNAL) };
-    length(sent)
+    direct::send(socket, buffer, WITHOUT_SIGNAL)
 }
 
 /// Receives a datagram into `buffer`, which also stays in the socket. Returns its length and its sender.
 pub(crate) fn peek_from(socket: &SockRef<'_>, buffer: &mut [u8]) -> io::Result<(usize, SockAddr)> {
-    // SAFETY: `peek_from` lets the kernel write bytes into the buffer and nothing else: every byte that was
-    // initialised stays so, as `socket2` promises for its functions that receive.
-    let buffer = unsafe { &mut *(ptr::from_mut(buffer) as *mut [MaybeUninit<u8>]) };
-    socket.peek_from(buffer)
+    socket.peek_from(to_receive(buffer))
+}
+
+/// Returns the buffer in the form that the functions of `socket2` receive into.
+fn to_receive(buffer: &mut [u8]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: the functions of `socket2` that receive let the kernel write bytes into the buffer and nothing else,
+    // as they promise: every byte that was initialised stays so.
+    unsafe { &mut *(ptr::from_mut(buffer) as *mut [MaybeUninit<u8>]) }
 }
 
 /// Returns true if the socket has space for bytes or datagrams now. Does not wait.
@@ -80,74 +76,90 @@ fn length(result: isize) -> io::Result<usize> {
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod direct {
     use core::ffi::c_void;
+    use core::mem::MaybeUninit;
     use core::ptr;
+    use std::io;
+    use std::os::fd::{AsRawFd, BorrowedFd};
+
+    use super::length;
 
     /// Calls `recvfrom` without an address.
-    ///
-    /// # Safety
-    /// `length` bytes behind `buffer` are writable, and nothing else uses them during the call.
     #[inline]
-    pub(super) unsafe fn receive(socket: i32, buffer: *mut c_void, length: usize, flags: i32) -> isize {
-        let none = ptr::null_mut::<c_void>();
-        // SAFETY: these are the six arguments of `recvfrom`, each as wide as a register or widened by the
-        // call's convention; `buffer` is writable by this function's contract.
-        unsafe { libc::syscall(libc::SYS_recvfrom, socket, buffer, length, flags, none, none) as isize }
+    pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
+        let (memory, size, none) = (buffer.as_mut_ptr(), buffer.len(), ptr::null_mut::<c_void>());
+        // SAFETY: these are the six arguments of `recvfrom`, each as wide as a register or widened by the call's
+        // convention. The kernel writes at most `size` bytes, into a slice that is ours alone during the call,
+        // and no address.
+        let received =
+            unsafe { libc::syscall(libc::SYS_recvfrom, socket.as_raw_fd(), memory, size, flags, none, none) };
+        length(received as isize)
     }
 
     /// Calls `sendto` without an address.
-    ///
-    /// # Safety
-    /// `length` bytes behind `buffer` are readable, and nothing writes to them during the call.
     #[inline]
-    pub(super) unsafe fn send(socket: i32, buffer: *const c_void, length: usize, flags: i32) -> isize {
-        let none = ptr::null::<c_void>();
-        // SAFETY: these are the six arguments of `sendto`, each as wide as a register or widened by the
-        // call's convention; `buffer` is readable by this function's contract.
-        unsafe { libc::syscall(libc::SYS_sendto, socket, buffer, length, flags, none, 0_usize) as isize }
+    pub(super) fn send(socket: BorrowedFd<'_>, buffer: &[u8], flags: i32) -> io::Result<usize> {
+        let (memory, size, none) = (buffer.as_ptr(), buffer.len(), ptr::null::<c_void>());
+        // SAFETY: these are the six arguments of `sendto`, each as wide as a register or widened by the call's
+        // convention. The kernel reads at most `size` bytes, from a slice that is borrowed during the call, and
+        // no address.
+        let sent = unsafe {
+            libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), memory, size, flags, none, 0_usize)
+        };
+        length(sent as isize)
     }
 
     /// Calls `epoll_pwait` without a signal mask, which is `epoll_wait`. Not every processor has a number for
-    /// that one.
-    ///
-    /// # Safety
-    /// `length` events behind `buffer` are writable, and nothing else uses them during the call.
+    /// that one. Returns the number of events.
     #[inline]
-    pub(super) unsafe fn epoll_wait(
-        epoll: i32,
-        buffer: *mut libc::epoll_event,
-        length: i32,
+    pub(super) fn epoll_wait(
+        epoll: BorrowedFd<'_>,
+        buffer: &mut [MaybeUninit<libc::epoll_event>],
         timeout: i32,
-    ) -> isize {
-        let none = ptr::null::<c_void>();
+    ) -> io::Result<usize> {
+        let most = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
+        let (memory, none) = (buffer.as_mut_ptr(), ptr::null::<c_void>());
         // SAFETY: these are the six arguments of `epoll_pwait`, the last of which the kernel ignores without a
-        // mask; `buffer` is writable by this function's contract.
-        let count =
-            unsafe { libc::syscall(libc::SYS_epoll_pwait, epoll, buffer, length, timeout, none, 0_usize) };
-        count as isize
+        // mask. It writes at most `most` events, into a slice that is ours alone during the call.
+        let count = unsafe {
+            libc::syscall(libc::SYS_epoll_pwait, epoll.as_raw_fd(), memory, most, timeout, none, 0_usize)
+        };
+        length(count as isize)
     }
 }
 
-/// The functions of the C library.
+/// The functions of `socket2` and of the C library.
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
 mod direct {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    use core::ffi::c_int;
+    use std::io;
+    use std::os::fd::BorrowedFd;
 
-    pub(super) use libc::{recv as receive, send};
+    use socket2::SockRef;
 
-    /// Calls `epoll_wait`.
-    ///
-    /// # Safety
-    /// `length` events behind `buffer` are writable, and nothing else uses them during the call.
+    use super::to_receive;
+
+    /// Calls `recv`.
+    pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
+        SockRef::from(&socket).recv_with_flags(to_receive(buffer), flags)
+    }
+
+    /// Calls `send`.
+    pub(super) fn send(socket: BorrowedFd<'_>, buffer: &[u8], flags: i32) -> io::Result<usize> {
+        SockRef::from(&socket).send_with_flags(buffer, flags)
+    }
+
+    /// Calls `epoll_wait`. Returns the number of events.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(super) unsafe fn epoll_wait(
-        epoll: c_int,
-        buffer: *mut libc::epoll_event,
-        length: c_int,
-        timeout: c_int,
-    ) -> isize {
-        // SAFETY: `buffer` is writable by this function's contract.
-        unsafe { libc::epoll_wait(epoll, buffer, length, timeout) as isize }
+    pub(super) fn epoll_wait(
+        epoll: BorrowedFd<'_>,
+        buffer: &mut [core::mem::MaybeUninit<libc::epoll_event>],
+        timeout: i32,
+    ) -> io::Result<usize> {
+        use std::os::fd::AsRawFd;
+
+        let most = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
+        // SAFETY: the kernel writes at most `most` events, into a slice that is ours alone during the call.
+        let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), buffer.as_mut_ptr().cast(), most, timeout) };
+        super::length(count as isize)
     }
 }
 
@@ -155,10 +167,11 @@ mod direct {
 mod linux {
     use core::mem::MaybeUninit;
     use core::ptr;
-    use std::io;
+    use std::fs::File;
+    use std::io::{self, Write};
     use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-    use super::{direct, length};
+    use super::direct;
 
     /// Creates an epoll instance.
     pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
@@ -167,9 +180,9 @@ mod linux {
     }
 
     /// Creates an eventfd of value zero that does not block.
-    pub(crate) fn event_counter() -> io::Result<OwnedFd> {
+    pub(crate) fn event_counter() -> io::Result<File> {
         // SAFETY: the call takes no pointers.
-        owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
+        owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).map(File::from)
     }
 
     /// Takes ownership of a descriptor that a call has returned, or returns the error.
@@ -183,11 +196,9 @@ mod linux {
     }
 
     /// Adds one to an eventfd.
-    pub(crate) fn increment(counter: BorrowedFd<'_>) -> io::Result<()> {
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: the kernel reads `one.len()` bytes behind the pointer, which are on this stack.
-        let written = unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-        length(written).map(drop)
+    pub(crate) fn increment(counter: &File) -> io::Result<()> {
+        let mut counter = counter;
+        counter.write(&1_u64.to_ne_bytes()).map(drop)
     }
 
     /// Registers a descriptor for `events`; they are reported with `key`.
@@ -227,13 +238,9 @@ mod linux {
         buffer: &'a mut [MaybeUninit<libc::epoll_event>],
         timeout: i32,
     ) -> io::Result<&'a [libc::epoll_event]> {
-        let most = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
-        let events = buffer.as_mut_ptr().cast::<libc::epoll_event>();
-        // SAFETY: the kernel writes at most `most` events, which is at most the length of the buffer, and the
-        // buffer is ours alone during the call.
-        let count = unsafe { direct::epoll_wait(epoll.as_raw_fd(), events, most, timeout) };
-        let count = length(count)?;
-        // SAFETY: the kernel has initialised the first `count` events, and reports no more than `most`.
+        let count = direct::epoll_wait(epoll, buffer, timeout)?;
+        let events = buffer.as_ptr().cast::<libc::epoll_event>();
+        // SAFETY: the kernel has initialised the first `count` events of the buffer, and reports no more than fit.
         Ok(unsafe { core::slice::from_raw_parts(events, count) })
     }
 }

@@ -2,6 +2,7 @@
 
 use core::hint;
 use core::mem::MaybeUninit;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ pub(crate) struct Poller {
     epoll: OwnedFd,
     wake_flag: WakeFlag,
     /// The eventfd that ends a wait. It is edge-triggered too, so it need not be read.
-    wake_fd: OwnedFd,
+    wake_fd: File,
     adaptive_spin: AdaptiveSpin,
 }
 
@@ -138,7 +139,7 @@ impl Poller {
     pub(crate) fn wake(&self) {
         if self.wake_flag.set() {
             // It fails only if the counter is full, after 2^64 - 2 wake-ups.
-            _ = increment(self.wake_fd.as_fd());
+            _ = increment(&self.wake_fd);
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) struct RootParent<D> {
     shared: D,
 }
 
-/// What is done with the outcome of a root task, when the task has left and its memory is released.
+/// The last step of a root task: passes its outcome on, when the task has left and its memory is released.
 pub(super) trait RootEnd<D, T> {
     /// True if a panic of the task is to have the task's name or spawn site in it.
     const NAMES_PANICS: bool = false;
@@ -94,7 +94,7 @@ unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
 
     fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, RootAfter<D, T, E>) {
         let (root, end) = self.end.take().expect("a task is delivered once");
-        (task.from_no_list(), RootAfter { root, end, outcome: outcome.take() })
+        (task.leave_no_list(), RootAfter { root, end, outcome: outcome.take() })
     }
 }
 

@@ -66,7 +66,7 @@ const UNHEARD: u8 = 1;
 /// `state.failure` was set.
 const FAILED: u8 = 2;
 
-/// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the
+/// The part of the block that the lock guards. The fields that every child needs come first, on one cache line with the lock: the
 /// threads of the children pass that line between them.
 #[repr(C)]
 pub(super) struct State<O> {

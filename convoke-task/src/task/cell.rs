@@ -35,7 +35,7 @@ pub(crate) unsafe trait Ending<T>: Sized {
     const REFERENCES: u32 = 0;
     /// True if there is a handle that stays on the task's owner thread.
     const HANDLE: bool = false;
-    /// What is done when the task has left and its memory is released.
+    /// The last step, when the task has left and its memory is released.
     type After: After;
 
     /// Returns the parent link of the task, if it lies in the ending and not in its parent.

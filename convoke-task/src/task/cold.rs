@@ -195,7 +195,7 @@ impl ColdState {
 
 /// Values of which the last is current. The others stay in place until they are taken, because they may be
 /// borrowed. No reference to the vector itself outlives a method.
-#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
+// Boxed, because a borrowed element must not move when another is added.
 struct Stack<T>(UnsafeCell<Vec<Box<T>>>);
 
 impl<T> Stack<T> {
@@ -240,7 +240,8 @@ fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
 
 /// Drops environments that the task has left.
 #[cold]
-#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
+// Boxed, because a borrowed element must not move when another is added.
+#[expect(clippy::vec_box, reason = "`Stack` boxes them, because a borrowed element must not move")]
 fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
     // The destructor of an executor is code of the program, and the task goes on if it panics.
     contain(report_panic, || drop(past));

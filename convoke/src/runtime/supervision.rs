@@ -7,11 +7,11 @@ use std::io;
 use std::process;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::Mutex;
 use convoke_core::{Outcome, Panic, StopReason, StopSource};
-use convoke_exec::time::sleep;
 use convoke_inspect::tree::{TaskState, tree};
 use convoke_net::signal::{Signal, SignalService, Signals};
 use convoke_task::{block_on_with, timeout};
@@ -120,13 +120,17 @@ async fn supervise(mut signals: Signals, program: &Program, limits: Limits) -> S
     let first = signals.next().await;
     let waited = program.describe();
     *program.waited.lock().unwrap_or_else(PoisonError::into_inner) = waited;
+    let asked = Instant::now();
     // The panic hook has reported a panic of a stop callback.
     let _ = Panic::catch(|| program.source.request_stop(StopReason::Signal(first.number())));
     let second = async {
-        sleep(limits.second_signal_after).await;
-        // Those that came meanwhile belong to the first one.
-        while signals.try_next().is_some() {}
-        signals.next().await
+        loop {
+            let signal = signals.next().await;
+            // An earlier one belongs to the first.
+            if asked.elapsed() >= limits.second_signal_after {
+                return signal;
+            }
+        }
     };
     match timeout(limits.grace, second).await {
         Ok(second) => format!("{second} came after {first}, and not everything had ended"),

@@ -208,7 +208,7 @@ impl<K: Kind, H> Server<K, H> {
     /// use convoke::net::{TcpStream, serve};
     ///
     /// async fn run() -> std::io::Result<()> {
-    ///     let server = serve("127.0.0.1:7000", async |_: TcpStream, _| panic!("a mistake"));
+    ///     let server = serve("127.0.0.1:7000", async |client: TcpStream, _| client.write_all(b"hello").await);
     ///     server.report(|report| eprintln!("my server: {report}")).await
     /// }
     /// ```
