@@ -138,7 +138,7 @@ pub struct BulkOperation<V, E, F, R> {
     value: UnsafeCell<Option<V>>,
     share: UnsafeCell<Share>,
     runners: AtomicUsize,
-    helpers: UnsafeCell<Box<[Helper<V, E, F, R>]>>,
+    helpers: UnsafeCell<Helpers<V, E, F, R>>,
     env: EnvAbove,
     receiver: UnsafeCell<Option<R>>,
     _error: PhantomData<fn() -> E>,
@@ -175,6 +175,7 @@ where
 
 /// A unit of work that is posted to the executor (rule 3).
 type Helper<V, E, F, R> = Posted<Runner<V, E, F, R>>;
+type Helpers<V, E, F, R> = Box<[Helper<V, E, F, R>]>;
 
 /// A runner that has not left (rule 2).
 pub struct Runner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);

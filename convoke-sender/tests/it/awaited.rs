@@ -103,7 +103,6 @@ fn senders_that_carry_references_are_awaited_in_a_task_that_is_send() {
         let text: &'static str = just("four").await;
         let length = just(text).then(str::len).await;
         let failed = just_error::<usize, &'static str>("no").await;
-        let failed = failed.or_else(|error: &'static str| Err::<usize, _>(error));
         let both = when_all((just("a"), just("b"))).await;
         let kept = just("kept").let_value(|text: &'static str| just(text)).boxed().await;
         let asked = read_env(|env: &Env| env.stop().stop_requested()).await;

@@ -19,7 +19,8 @@ use crate::task::{
 ///
 /// # Safety
 /// Contract 1 of [`Ending`]: `own_link` returns a part of `self`, the same each time.
-pub(super) unsafe trait Attach<O>: Sized {
+#[expect(private_interfaces, reason = "a closed trait: other crates cannot name it")]
+pub unsafe trait Attach<O>: Sized {
     /// Returns the parent link of the child, if it is not the one in the block.
     #[inline]
     fn own_link(&self) -> Option<&ParentLink> {

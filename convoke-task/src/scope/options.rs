@@ -1,12 +1,6 @@
 //! The options of a child, as types: the name, the place, and the work. So a child pays only for the options
 //! that it has: a plain one is its future, without a wrapper.
 
-#![expect(
-    private_bounds,
-    private_interfaces,
-    reason = "closed traits: `Attach` is private, so no other crate implements them"
-)]
-
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;

@@ -147,8 +147,11 @@ fn the_policy_lets_foreign_futures_run_to_their_end_and_is_inherited() {
 
 /// A combinator of another crate: polls only children that were woken, each with a waker of its own.
 struct OnlyWoken<F> {
-    children: Vec<(Option<Pin<Box<F>>>, Arc<Flag>)>,
+    children: Vec<WokenChild<F>>,
 }
+
+/// A child until it has ended, and the flag that its waker sets.
+type WokenChild<F> = (Option<Pin<Box<F>>>, Arc<Flag>);
 
 struct Flag {
     woken: AtomicBool,

@@ -346,6 +346,6 @@ fn a_launch_without_memory_hands_the_future_back() {
     let pool = ThreadPool::new(1).unwrap();
     let bounded = FrameAllocator::new(Bounded::new(16));
     let refused = launch(&pool.executor()).allocator(bounded).try_start(async { 7 });
-    let future = refused.err().expect("there is no memory for it");
+    let Err(future) = refused else { panic!("there is memory for it") };
     assert_eq!(block_on(future), Outcome::Value(7));
 }

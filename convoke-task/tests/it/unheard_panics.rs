@@ -114,7 +114,7 @@ fn a_handle_that_outlives_the_scope_does_not_hold_it() {
             let handle = s.spawn_future(fails());
             checkpoint().await;
             checkpoint().await;
-            handle
+            Some(handle)
         })
         .await;
         drop(handle);

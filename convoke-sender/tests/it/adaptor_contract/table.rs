@@ -13,6 +13,9 @@ pub(super) type Work = AnySender<i32, &'static str>;
 /// Its outcome.
 pub(super) type End = Outcome<i32, &'static str>;
 
+/// The outcomes after which a closure is called, and the adaptor with a closure that panics.
+pub(super) type Panics = (fn(&End) -> bool, fn(Work) -> Work);
+
 /// A row of the table.
 pub(super) struct Adaptor {
     pub(super) name: &'static str,
@@ -22,7 +25,7 @@ pub(super) struct Adaptor {
     pub(super) expect: fn(End) -> End,
     /// If it takes a closure: the outcomes of the work after which it is called, and the adaptor with one that
     /// panics.
-    pub(super) panics: Option<(fn(&End) -> bool, fn(Work) -> Work)>,
+    pub(super) panics: Option<Panics>,
     pub(super) stop: Stop,
     /// Returns the outcome of the whole if a stop is requested while the work runs, and the work ignores it.
     pub(super) after_ignored_stop: fn(End) -> End,
