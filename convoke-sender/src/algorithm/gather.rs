@@ -30,8 +30,8 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 ///
 /// # Safety
 /// The operation of the group relies on these rules:
-/// 1. `connect` passes each slot to [`Parent::connect`], once, and there are `count` of them. `start` passes
-///    each to [`Starter::start`], once. Nothing else uses the slots.
+/// 1. `connect` passes each slot to `Parent::connect`, once, and there are `count` of them. `start` passes
+///    each to `Starter::start`, once. Nothing else uses the slots.
 /// 2. `connect` makes at most one [`Place`] of a [`Room`], of rooms in the `kept` that it was given, and gives
 ///    it to one child.
 pub unsafe trait Gather: Sized + Send {

@@ -158,6 +158,6 @@
 //! A runtime has one I/O context, a thread with its own sockets and timers, for each core, and a pool of threads beside them. No task
 //! moves by itself: a child runs where its scope was opened, which for `main` is the first context. To use all cores, say so:
 //! [`serve`](crate::net::serve()) for connections; for other work the contexts and the pool of
-//! [`runtime::current`](crate::runtime::current()), with [`run_on`](crate::run_on) or [`spawn_on`](crate::Scope::spawn_on);
+//! [`runtime::current`](crate::runtime::current()), with [`run_on`](crate::run_on) or [`child().on(..)`](crate::scope::Child::on);
 //! [`blocking`](crate::blocking()) for functions that block. The chapter [`fairness_and_cores`](super::fairness_and_cores) has the
 //! reasons.
