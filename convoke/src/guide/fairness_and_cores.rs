@@ -55,7 +55,7 @@
 //! | `run_on` the pool, and back | 10 µs |
 //!
 //! So work that is shorter than some tens of microseconds, as most steps of a connection are, ends sooner where it is. Longer work
-//! is worth a move, and the program says so with `run_on` or `spawn_on`.
+//! is worth a move, and the program says so with `run_on` or `child().on(..)`.
 //!
 //! The price of *not* sharing is that a context whose connections are all busy does not help one that is overloaded. In practice the
 //! load evens out with many connections. Where it does not (a few heavy clients), move the heavy part of their work to the pool: the
