@@ -10,7 +10,7 @@ use crate::algorithm::{
     continues_on::{ContinuesOn, To},
     dematerialize::{Dematerialize, ValueAsOutcome},
     finally::{CleanUp, Finally},
-    fork_join::{Branches, Fork, ForkJoin},
+    fork_join::{Fork, ForkJoin, Forks},
     into_result::{ErrorAsValue, IntoResult},
     let_error::{LetError, OnError},
     let_stopped::{LetStopped, OnStopped},
@@ -295,7 +295,7 @@ pub unsafe trait Sender: Sized + Send {
     /// [`algorithm::fork_join`](crate::algorithm::fork_join).
     fn fork_join<F>(self, branches: F) -> ForkJoin<Self, F>
     where
-        F: Branches<Self::Value, Self::Error>,
+        F: Forks<Self::Value, Self::Error>,
     {
         ForkJoin::new(self, Fork(branches))
     }

@@ -90,8 +90,8 @@ mod world;
 pub use disk::Disk;
 pub use driver::SimDriver;
 pub use explore::{
-    Exploration, ExploredRun, explore_faults, explore_host_stops, explore_seeds, replay_fault, replay_stop,
-    run_twice,
+    ExploredRun, SimExploration, explore_faults, explore_host_stops, explore_seeds, replay_fault,
+    replay_host_stop, run_twice,
 };
 pub use note::note;
 pub use sim::{

@@ -34,7 +34,7 @@ pub type ForkJoin<S, F> = Sequenced<S, Fork<F>>;
     note = "`fork_join` takes a tuple of two to six closures; each gets the value and returns a sender with error `{E}`",
     note = "the value must be `Clone`, and the closures and the values of their senders `Send`"
 )]
-pub trait Branches<V, E>: Send {
+pub trait Forks<V, E>: Send {
     /// The tuple of the senders that they make.
     type Senders;
 
@@ -48,7 +48,7 @@ pub struct Fork<F>(pub(crate) F);
 
 impl<V, E, F> Continuation<V, E> for Fork<F>
 where
-    F: Branches<V, E>,
+    F: Forks<V, E>,
     WhenAll<F::Senders>: Gather<Error = E>,
 {
     type Next = WhenAll<F::Senders>;
@@ -61,7 +61,7 @@ where
 
 macro_rules! tuples {
     ($(($($f:ident $s:ident $at:tt)+; $last:ident $last_s:ident $last_at:tt))+) => { $(
-        impl<V, E, $($f, $s,)+ $last, $last_s> Branches<V, E> for ($($f,)+ $last,)
+        impl<V, E, $($f, $s,)+ $last, $last_s> Forks<V, E> for ($($f,)+ $last,)
         where
             V: Clone,
             E: Send,

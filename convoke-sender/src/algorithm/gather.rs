@@ -30,7 +30,7 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 ///
 /// # Safety
 /// The operation of the group relies on these rules:
-/// 1. `connect` passes each slot to `Parent::connect`, once, and there are `count` of them. `start` passes
+/// 1. `connect` passes each slot to `GatherParent::connect`, once, and there are `count` of them. `start` passes
 ///    each to `Starter::start`, once. Nothing else uses the slots.
 /// 2. `connect` makes at most one [`Place`] of a [`Room`], of rooms in the `kept` that it was given, and gives
 ///    it to one child.
@@ -60,7 +60,7 @@ pub unsafe trait Gather: Sized + Send {
         self,
         slots: &Self::Slots<R>,
         kept: &Self::Kept,
-        parent: Parent<Self, R>,
+        parent: GatherParent<Self, R>,
     );
 
     /// Starts all children.
@@ -182,18 +182,18 @@ impl Borrowed {
 }
 
 /// The address of the operation that children report to.
-pub struct Parent<G, R>(NonNull<Gathering<G, R>>)
+pub struct GatherParent<G, R>(NonNull<Gathering<G, R>>)
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>;
 
 /// The receiver of a child: a pointer to the operation.
-pub struct Child<G, R, P>
+pub struct GatherChild<G, R, P>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
-    parent: Parent<G, R>,
+    parent: GatherParent<G, R>,
     index: P,
 }
 
@@ -207,14 +207,14 @@ where
 }
 
 // SAFETY: the operation is `Send`, and rules 2 and 3 separate the children.
-unsafe impl<G, R> Send for Parent<G, R>
+unsafe impl<G, R> Send for GatherParent<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
 }
 
-impl<G, R> Clone for Parent<G, R>
+impl<G, R> Clone for GatherParent<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
@@ -225,21 +225,21 @@ where
     }
 }
 
-impl<G, R> Copy for Parent<G, R>
+impl<G, R> Copy for GatherParent<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
 }
 
-impl<G, R> Parent<G, R>
+impl<G, R> GatherParent<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
     /// Connects the child at `index` into its slot.
     #[inline]
-    pub(super) fn connect<P, S>(self, slot: &Slot<S::Operation<Child<G, R, P>>>, sender: S, index: P)
+    pub(super) fn connect<P, S>(self, slot: &Slot<S::Operation<GatherChild<G, R, P>>>, sender: S, index: P)
     where
         P: Send,
         S: Sender,
@@ -247,7 +247,7 @@ where
     {
         // SAFETY: rule 1 of `Gather`: `Gather::connect` passes each slot once, so it is empty. It is part of
         // the operation, which is pinned; rule 1: `start` is its only user.
-        unsafe { slot.connect(|| sender.connect(Child { parent: self, index })) };
+        unsafe { slot.connect(|| sender.connect(GatherChild { parent: self, index })) };
     }
 
     /// Returns the operation. Called by a child that has not given back its count, or by `start`.
@@ -345,7 +345,7 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        let parent = Parent(NonNull::from(self.as_ref().get_ref()));
+        let parent = GatherParent(NonNull::from(self.as_ref().get_ref()));
         // SAFETY: rule 1: everything is ours until the children start, and alive until we give back our count
         // (or, with inline children, until `deliver`, which is last). The operation is pinned, so children
         // may point to it.
@@ -375,7 +375,7 @@ where
 }
 
 #[diagnostic::do_not_recommend]
-impl<G, R, P, V, E> Receiver<V, E> for Child<G, R, P>
+impl<G, R, P, V, E> Receiver<V, E> for GatherChild<G, R, P>
 where
     G: Accept<P, V, E>,
     R: Receiver<G::Value, G::Error>,
@@ -465,22 +465,22 @@ where
     }
 }
 
-impl<G, R> fmt::Debug for Parent<G, R>
+impl<G, R> fmt::Debug for GatherParent<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parent").finish_non_exhaustive()
+        f.debug_struct("GatherParent").finish_non_exhaustive()
     }
 }
 
-impl<G, R, P> fmt::Debug for Child<G, R, P>
+impl<G, R, P> fmt::Debug for GatherChild<G, R, P>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Child").finish_non_exhaustive()
+        f.debug_struct("GatherChild").finish_non_exhaustive()
     }
 }

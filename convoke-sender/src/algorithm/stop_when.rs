@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::gather::{Accept, Child, Gather, Gathering, Parent, Place, Room, Starter, together};
+use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Place, Room, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::{Outcome, Panic, StopReason};
@@ -120,8 +120,8 @@ where
     const COMPLETES: Completes = together(S::COMPLETES.and(T::COMPLETES));
     type Kept = Kept<S::Value, S::Error>;
     type Slots<R: Receiver<S::Value, S::Error>> = (
-        Slot<S::Operation<Child<Self, R, Work<S::Value, S::Error>>>>,
-        Slot<T::Operation<Child<Self, R, Trigger>>>,
+        Slot<S::Operation<GatherChild<Self, R, Work<S::Value, S::Error>>>>,
+        Slot<T::Operation<GatherChild<Self, R, Trigger>>>,
     );
 
     #[inline]
@@ -144,7 +144,7 @@ where
         self,
         (work, trigger): &Self::Slots<R>,
         kept: &Self::Kept,
-        parent: Parent<Self, R>,
+        parent: GatherParent<Self, R>,
     ) {
         parent.connect(work, self.sender, Work(Place::of(&kept.outcome)));
         parent.connect(trigger, self.trigger, Trigger(Place::of(&kept.trigger_panicked)));

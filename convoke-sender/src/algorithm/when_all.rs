@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use super::gather::{Accept, Child, Gather, Gathering, Parent, Place, Room, Starter, together};
+use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Place, Room, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
@@ -142,7 +142,7 @@ macro_rules! tuples {
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
             type Kept = Kept<($(Room<$sender::Value>,)+), E>;
             type Slots<R: Receiver<Self::Value, E>> =
-                ($(Slot<$sender::Operation<Child<Self, R, Place<$sender::Value>>>>,)+);
+                ($(Slot<$sender::Operation<GatherChild<Self, R, Place<$sender::Value>>>>,)+);
 
             #[inline]
             fn count(&self) -> usize {
@@ -164,7 +164,7 @@ macro_rules! tuples {
                 self,
                 slots: &Self::Slots<R>,
                 kept: &Self::Kept,
-                parent: Parent<Self, R>,
+                parent: GatherParent<Self, R>,
             ) {
                 $(parent.connect(&slots.$at, self.senders.$at, Place::of(&kept.values.$at));)+
             }
@@ -213,7 +213,7 @@ unsafe impl Gather for WhenAll<()> {
 
     fn slots<R: Receiver<(), Never>>(&self) {}
 
-    fn connect<R: Receiver<(), Never>>(self, (): &(), (): &(), _: Parent<Self, R>) {}
+    fn connect<R: Receiver<(), Never>>(self, (): &(), (): &(), _: GatherParent<Self, R>) {}
 
     fn start<R: Receiver<(), Never>>((): &(), _: &Starter<'_>) {}
 

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use super::gather::{Child, Gather, Parent, Place, Room, Starter, together};
+use super::gather::{Gather, GatherChild, GatherParent, Place, Room, Starter, together};
 use super::when_all::{Kept, WhenAll};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
@@ -20,7 +20,7 @@ where
     const COMPLETES: Completes = together(S::COMPLETES);
     type Kept = Kept<Vec<Room<S::Value>>, S::Error>;
     type Slots<R: Receiver<Self::Value, S::Error>> =
-        Box<[Slot<S::Operation<Child<Self, R, Place<S::Value>>>>]>;
+        Box<[Slot<S::Operation<GatherChild<Self, R, Place<S::Value>>>>]>;
 
     fn count(&self) -> usize {
         self.senders.len()
@@ -38,7 +38,7 @@ where
         self,
         slots: &Self::Slots<R>,
         kept: &Self::Kept,
-        parent: Parent<Self, R>,
+        parent: GatherParent<Self, R>,
     ) {
         for ((sender, slot), room) in self.senders.into_iter().zip(slots).zip(&kept.values) {
             parent.connect(slot, sender, Place::of(room));

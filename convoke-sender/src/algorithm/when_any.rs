@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::gather::{Accept, Child, Gather, Gathering, Parent, Starter, together};
+use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Starter, together};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
@@ -148,7 +148,7 @@ macro_rules! tuples {
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
             type Kept = Kept<V, E>;
-            type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<Child<Self, R, Runner>>>,)+);
+            type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<GatherChild<Self, R, Runner>>>,)+);
 
             #[inline]
             fn count(&self) -> usize {
@@ -170,7 +170,7 @@ macro_rules! tuples {
                 self,
                 slots: &Self::Slots<R>,
                 _: &Kept<V, E>,
-                parent: Parent<Self, R>,
+                parent: GatherParent<Self, R>,
             ) {
                 $(parent.connect(&slots.$at, self.senders.$at, Runner);)+
             }
@@ -213,7 +213,7 @@ where
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
     type Kept = Kept<S::Value, S::Error>;
-    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<Child<Self, R, Runner>>>]>;
+    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<GatherChild<Self, R, Runner>>>]>;
 
     fn count(&self) -> usize {
         self.senders.len()
@@ -231,7 +231,7 @@ where
         self,
         slots: &Self::Slots<R>,
         _: &Self::Kept,
-        parent: Parent<Self, R>,
+        parent: GatherParent<Self, R>,
     ) {
         for (sender, slot) in self.senders.into_iter().zip(slots) {
             parent.connect(slot, sender, Runner);

@@ -9,7 +9,7 @@ use convoke_core::{Env, StopReason, StopToken};
 use super::name::Name;
 use super::nest::Nest;
 use super::shared::Shared;
-use super::spawn::{NoError, NoValue, SpawnError, spawn};
+use super::spawn::{NoError, NoValue, ScopeSpawnError, spawn};
 use super::spawn_future::{SpawnFuture, spawn_future};
 use super::state::Phase;
 
@@ -91,7 +91,7 @@ impl ScopeHandle {
     /// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
     /// ```
     #[track_caller]
-    pub fn spawn<S>(&self, sender: S, env: &Env) -> Result<(), SpawnError<S>>
+    pub fn spawn<S>(&self, sender: S, env: &Env) -> Result<(), ScopeSpawnError<S>>
     where
         S: Sender<Value: NoValue, Error: NoError> + 'static,
     {
@@ -126,7 +126,7 @@ impl ScopeHandle {
         &self,
         sender: S,
         env: &Env,
-    ) -> Result<SpawnFuture<S::Value, S::Error>, SpawnError<S>>
+    ) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
     where
         S: Sender<Value: Send, Error: Send> + 'static,
     {
@@ -211,7 +211,7 @@ impl Named<'_> {
     ///
     /// # Errors
     /// Fails if the scope is closed, or if the frame allocator has no memory left.
-    pub fn spawn<S>(self, sender: S, env: &Env) -> Result<(), SpawnError<S>>
+    pub fn spawn<S>(self, sender: S, env: &Env) -> Result<(), ScopeSpawnError<S>>
     where
         S: Sender<Value: NoValue, Error: NoError> + 'static,
     {
@@ -227,7 +227,7 @@ impl Named<'_> {
         self,
         sender: S,
         env: &Env,
-    ) -> Result<SpawnFuture<S::Value, S::Error>, SpawnError<S>>
+    ) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
     where
         S: Sender<Value: Send, Error: Send> + 'static,
     {

@@ -16,11 +16,11 @@ use super::state::Waiter;
 
 /// The sender of [`join`](super::CountingScope::join).
 #[must_use = "a scope is closed and waited for when its join is started, not before"]
-pub struct Join {
+pub struct JoinScope {
     shared: Arc<Shared>,
 }
 
-impl Join {
+impl JoinScope {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
@@ -29,24 +29,24 @@ impl Join {
 // SAFETY: rules 1 and 2 of `Sender`: the only runnable completes the receiver, last. Rule 3: it is run in
 // `start`, or posted to the executor of the environment.
 #[diagnostic::do_not_recommend]
-unsafe impl Sender for Join {
+unsafe impl Sender for JoinScope {
     type Value = ();
     type Error = Never;
     const COMPLETES: Completes = Completes::Here;
-    type Operation<R: Receiver<(), Never>> = JoinOperation<R>;
+    type Operation<R: Receiver<(), Never>> = JoinScopeOperation<R>;
 
-    fn connect<R: Receiver<(), Never>>(self, receiver: R) -> JoinOperation<R> {
+    fn connect<R: Receiver<(), Never>>(self, receiver: R) -> JoinScopeOperation<R> {
         let steps = JoinSteps { shared: Some(self.shared), _receiver: PhantomData };
         Serial::new(steps, Posted::new(), receiver)
     }
 }
 
-crate::awaitable!([] Join);
+crate::awaitable!([] JoinScope);
 
-/// The operation of [`Join`]: it contains the unit of work that the last work to leave posts.
-pub type JoinOperation<R> = Serial<JoinSteps<R>>;
+/// The operation of [`JoinScope`]: it contains the unit of work that the last work to leave posts.
+pub type JoinScopeOperation<R> = Serial<JoinSteps<R>>;
 
-/// The steps of [`Join`]: wait in the state of the scope, then complete.
+/// The steps of [`JoinScope`]: wait in the state of the scope, then complete.
 pub struct JoinSteps<R> {
     /// Taken at the end.
     shared: Option<Arc<Shared>>,
@@ -90,9 +90,9 @@ impl<R: Receiver<(), Never>> Posts for JoinSteps<R> {
     }
 }
 
-impl fmt::Debug for Join {
+impl fmt::Debug for JoinScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Join")
+        f.write_str("JoinScope")
     }
 }
 

@@ -30,9 +30,9 @@ mod state;
 
 pub use drain::{Drain, DrainOperation};
 pub use handle::{Named, ScopeHandle};
-pub use join::{Join, JoinOperation};
+pub use join::{JoinScope, JoinScopeOperation};
 pub use nest::{Nest, NestReceiver, Refuse};
-pub use spawn::{NoError, NoValue, SpawnError};
+pub use spawn::{NoError, NoValue, ScopeSpawnError};
 pub use spawn_future::{FutureOperation, SpawnFuture};
 
 use core::fmt;
@@ -128,8 +128,8 @@ impl CountingScope {
     /// }
     /// assert_eq!(sync_wait(both()), Outcome::Value(()));
     /// ```
-    pub fn join(&self) -> Join {
-        Join::new(self.handle.shared.clone())
+    pub fn join(&self) -> JoinScope {
+        JoinScope::new(self.handle.shared.clone())
     }
 
     /// Returns a sender that completes when the scope is empty, and leaves it open: it waits for the work,

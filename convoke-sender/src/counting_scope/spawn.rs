@@ -37,7 +37,7 @@ impl NoError for Never {}
 
 /// The reason why work was not spawned. It contains the sender, which was not started.
 #[must_use = "the sender that was not spawned is in here"]
-pub struct SpawnError<S> {
+pub struct ScopeSpawnError<S> {
     sender: S,
     reason: Reason,
 }
@@ -48,7 +48,7 @@ enum Reason {
     NoMemory,
 }
 
-impl<S> SpawnError<S> {
+impl<S> ScopeSpawnError<S> {
     pub(super) fn closed(sender: S) -> Self {
         Self { sender, reason: Reason::Closed }
     }
@@ -68,13 +68,13 @@ impl<S> SpawnError<S> {
     }
 }
 
-impl<S> fmt::Debug for SpawnError<S> {
+impl<S> fmt::Debug for ScopeSpawnError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SpawnError").field(&self.reason).finish()
+        f.debug_tuple("ScopeSpawnError").field(&self.reason).finish()
     }
 }
 
-impl<S> fmt::Display for SpawnError<S> {
+impl<S> fmt::Display for ScopeSpawnError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.reason {
             Reason::Closed => "the scope is closed: its join was started, or it was dropped",
@@ -83,7 +83,7 @@ impl<S> fmt::Display for SpawnError<S> {
     }
 }
 
-impl<S> core::error::Error for SpawnError<S> {}
+impl<S> core::error::Error for ScopeSpawnError<S> {}
 
 /// The handling of the outcome by `spawn`: only a panic is reported, to the scope.
 struct ToScope;
@@ -101,18 +101,23 @@ where
     }
 }
 
-pub(super) fn spawn<S>(shared: &Arc<Shared>, name: Name, sender: S, env: &Env) -> Result<(), SpawnError<S>>
+pub(super) fn spawn<S>(
+    shared: &Arc<Shared>,
+    name: Name,
+    sender: S,
+    env: &Env,
+) -> Result<(), ScopeSpawnError<S>>
 where
     S: Sender<Value: NoValue, Error: NoError> + 'static,
 {
     let Some(association) = Shared::enter(shared, name) else {
-        return Err(SpawnError::closed(sender));
+        return Err(ScopeSpawnError::closed(sender));
     };
     match Counted::new(env, &shared.stop.token(), association, ToScope) {
         Ok(block) => {
             block.start(sender);
             Ok(())
         }
-        Err(_) => Err(SpawnError::no_memory(sender)),
+        Err(_) => Err(ScopeSpawnError::no_memory(sender)),
     }
 }

@@ -17,19 +17,19 @@ use super::block::Counted;
 use super::name::Name;
 use super::result::{Claim, StoredResult, WaitingConsumer};
 use super::shared::Shared;
-use super::spawn::SpawnError;
+use super::spawn::ScopeSpawnError;
 
 pub(super) fn spawn_future<S>(
     shared: &Arc<Shared>,
     name: Name,
     sender: S,
     env: &Env,
-) -> Result<SpawnFuture<S::Value, S::Error>, SpawnError<S>>
+) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
 where
     S: Sender<Value: Send, Error: Send> + 'static,
 {
     let Some(association) = Shared::enter(shared, name) else {
-        return Err(SpawnError::closed(sender));
+        return Err(ScopeSpawnError::closed(sender));
     };
     let stored = StoredResult::new(shared.clone(), name);
     match Counted::new(env, &shared.stop.token(), association, stored) {
@@ -38,7 +38,7 @@ where
             block.start(sender);
             Ok(future)
         }
-        Err(_) => Err(SpawnError::no_memory(sender)),
+        Err(_) => Err(ScopeSpawnError::no_memory(sender)),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::sim::{Ending, SimReport};
 
 /// The runs of a program, each disturbed at another point. It prints as a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exploration {
+pub struct SimExploration {
     pub(super) host: String,
     pub(super) undisturbed: SimReport,
     pub(super) runs: Vec<ExploredRun>,
@@ -20,7 +20,7 @@ pub struct ExploredRun {
     pub(super) report: SimReport,
 }
 
-impl Exploration {
+impl SimExploration {
     /// Returns the report of the run without a disturbance.
     pub fn undisturbed(&self) -> &SimReport {
         &self.undisturbed
@@ -55,7 +55,7 @@ impl ExploredRun {
     }
 }
 
-impl fmt::Display for Exploration {
+impl fmt::Display for SimExploration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "   at  what        steps  {}", self.host)?;
         let undisturbed = ("-".to_owned(), "-", &self.undisturbed);

@@ -1,7 +1,7 @@
-//! Exploration of faults: one run for each operation of a host and each fault.
+//! SimExploration of faults: one run for each operation of a host and each fault.
 
 use super::alone::{ONE_POINT, points};
-use super::{Exploration, ExploredRun};
+use super::{ExploredRun, SimExploration};
 use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 use crate::world::{Fault, Plan};
 
@@ -32,7 +32,7 @@ use crate::world::{Fault, Plan};
 /// assert!(exploration.runs().len() >= 3 * Fault::ALL.len());
 /// ```
 #[track_caller]
-pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&mut Sim)) -> Exploration {
+pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&mut Sim)) -> SimExploration {
     let undisturbed = match run(seed, host, None, &set_up) {
         Ok(report) => report,
         Err(failure) => panic!("{failure}"),
@@ -45,7 +45,7 @@ pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&
             runs.push(ExploredRun { point: operation, what: fault.to_string(), report });
         }
     }
-    Exploration { host: host.to_owned(), runs, undisturbed }
+    SimExploration { host: host.to_owned(), runs, undisturbed }
 }
 
 /// Repeats one run of [`explore_faults`].

@@ -18,8 +18,8 @@ mod seeds;
 mod stops;
 mod twice;
 
-pub use exploration::{Exploration, ExploredRun};
+pub use exploration::{ExploredRun, SimExploration};
 pub use faults::{explore_faults, replay_fault};
 pub use seeds::explore_seeds;
-pub use stops::{explore_host_stops, replay_stop};
+pub use stops::{explore_host_stops, replay_host_stop};
 pub use twice::run_twice;

@@ -1,4 +1,4 @@
-//! Exploration of seeds: one run for each.
+//! SimExploration of seeds: one run for each.
 
 use super::alone::{ONE_SEED, one_seed};
 use crate::sim::{Sim, SimReport};

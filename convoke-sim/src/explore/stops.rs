@@ -1,7 +1,7 @@
-//! Exploration of stops: one run for each step at which a host's program can be stopped.
+//! SimExploration of stops: one run for each step at which a host's program can be stopped.
 
 use super::alone::{ONE_POINT, points};
-use super::{Exploration, ExploredRun};
+use super::{ExploredRun, SimExploration};
 use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 
 /// Runs the simulation that `set_up` prepares once undisturbed, and then once for each step before the
@@ -12,7 +12,7 @@ use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 ///
 /// # Panics
 /// As [`Sim::run`], except for returned errors. The message says how to repeat the failing run alone: with
-/// `CONVOKE_POINT` in the environment, or by [`replay_stop`].
+/// `CONVOKE_POINT` in the environment, or by [`replay_host_stop`].
 ///
 /// ```
 /// use convoke::net::UnixStream;
@@ -33,7 +33,7 @@ use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 /// assert!(!exploration.runs().is_empty());
 /// ```
 #[track_caller]
-pub fn explore_host_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Exploration {
+pub fn explore_host_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> SimExploration {
     let undisturbed = match run(seed, host, None, &set_up) {
         Ok(report) => report,
         Err(failure) => panic!("{failure}"),
@@ -41,10 +41,10 @@ pub fn explore_host_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> E
     let count = undisturbed.host(host).map_or(0, |host| host.ended_after());
     let mut runs = Vec::new();
     for point in points(count) {
-        let report = replay_stop(seed, host, point, &set_up);
+        let report = replay_host_stop(seed, host, point, &set_up);
         runs.push(ExploredRun { point, what: "a stop".to_owned(), report });
     }
-    Exploration { host: host.to_owned(), runs, undisturbed }
+    SimExploration { host: host.to_owned(), runs, undisturbed }
 }
 
 /// Repeats one run of [`explore_host_stops`].
@@ -52,11 +52,11 @@ pub fn explore_host_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> E
 /// # Panics
 /// As [`explore_host_stops`].
 #[track_caller]
-pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> SimReport {
+pub fn replay_host_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> SimReport {
     match run(seed, host, Some(point), &set_up) {
         Ok(report) => report,
         Err(failure) => {
-            let replay = format!("{ONE_POINT}={point}` or `replay_stop({seed}, \"{host}\", {point}, …)");
+            let replay = format!("{ONE_POINT}={point}` or `replay_host_stop({seed}, \"{host}\", {point}, …)");
             panic!("with a stop of `{host}` after step {point}: {}", failure.replayed_by(replay))
         }
     }

@@ -9,7 +9,7 @@ use convoke::Panic;
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sim::{
-    Ending, Fault, Sim, explore_faults, explore_host_stops, explore_seeds, replay_fault, replay_stop,
+    Ending, Fault, Sim, explore_faults, explore_host_stops, explore_seeds, replay_fault, replay_host_stop,
 };
 use convoke::testing::Probe;
 
@@ -107,10 +107,11 @@ fn clean_up_that_a_stop_skips_is_found_and_replayed() {
     let said = said(|| drop(explore_host_stops(9, "client", forgetful)));
     assert!(said.starts_with("with a stop of `client` after step 2: "), "{said}");
     assert!(said.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{said}");
-    let replay = "this was seed 9; `CONVOKE_POINT=2` or `replay_stop(9, \"client\", 2, …)` runs it again";
+    let replay =
+        "this was seed 9; `CONVOKE_POINT=2` or `replay_host_stop(9, \"client\", 2, …)` runs it again";
     assert!(said.ends_with(replay), "{said}");
-    Panic::catch(|| replay_stop(9, "client", 2, forgetful)).unwrap_err();
-    replay_stop(9, "client", 1, forgetful);
+    Panic::catch(|| replay_host_stop(9, "client", 2, forgetful)).unwrap_err();
+    replay_host_stop(9, "client", 1, forgetful);
 }
 
 /// A program that assumes that a connected stream can be written to.
@@ -196,7 +197,7 @@ fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
 
 #[test]
 fn a_point_that_a_run_does_not_reach_is_told() {
-    let stop = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
+    let stop = said(|| drop(replay_host_stop(9, "client", 1000, forgetful)));
     assert!(stop.contains("before step 1000: the program is not deterministic"), "{stop}");
     let fault = said(|| drop(replay_fault(9, "client", 1000, Fault::Error, forgetful)));
     assert!(fault.contains("before operation 1000: the program is not deterministic"), "{fault}");

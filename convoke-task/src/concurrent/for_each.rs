@@ -9,7 +9,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::engine::{Engine, Over};
-use super::source::{Items, Source};
+use super::source::{ItemSource, Items};
 
 /// Calls an `async` function for each item, for at most `limit` items at a time. The function returns `()`;
 /// or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does.
@@ -42,7 +42,7 @@ use super::source::{Items, Source};
 #[track_caller]
 pub fn for_each_concurrent<S, K, F, R>(items: S, limit: usize, f: F) -> ForEachConcurrent<S::Items, F, R>
 where
-    S: Source<K>,
+    S: ItemSource<K>,
     F: FnMut(S::Item) -> R,
     R: Future<Output: EachOutput>,
 {

@@ -11,7 +11,7 @@ use convoke_core::Never;
 use futures_core::Stream;
 
 use super::engine::{Engine, Over};
-use super::source::{Items, Source};
+use super::source::{ItemSource, Items};
 use crate::cleanup::{AsyncClose, Exit};
 
 /// Calls an `async` function for each item, for at most `limit` items at a time, and returns results in the
@@ -51,7 +51,7 @@ use crate::cleanup::{AsyncClose, Exit};
 #[track_caller]
 pub fn map_concurrent<S, K, F, R>(items: S, limit: usize, f: F) -> MapConcurrent<S::Items, F, R>
 where
-    S: Source<K>,
+    S: ItemSource<K>,
     F: FnMut(S::Item) -> R,
     R: Future,
 {

@@ -17,4 +17,4 @@ mod source;
 
 pub use for_each::{EachOutput, ForEachConcurrent, for_each_concurrent};
 pub use map::{CloseMap, MapConcurrent, NextMapped, map_concurrent};
-pub use source::{FromIterator, FromStream, Items, Iterated, Source, Streamed};
+pub use source::{FromIterator, FromStream, ItemSource, Items, Iterated, Streamed};

@@ -9,14 +9,14 @@ use futures_core::Stream;
 
 use crate::region::{BodyMark, Region};
 
-/// Source of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler
+/// ItemSource of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler
 /// infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither an `IntoIterator` nor a `Stream` that is `Unpin`",
     label = "not a source of items",
     note = "pin a stream that is not `Unpin`: `Box::pin(stream)`, or `std::pin::pin!(stream)`"
 )]
-pub trait Source<K> {
+pub trait ItemSource<K> {
     /// Item of the source.
     type Item;
     /// Items of the source, one after the other.
@@ -26,7 +26,7 @@ pub trait Source<K> {
     fn begin(self) -> Self::Items;
 }
 
-/// Items of a [`Source`], one after the other.
+/// Items of a [`ItemSource`], one after the other.
 pub trait Items {
     /// Item of the source.
     type Item;
@@ -36,11 +36,11 @@ pub trait Items {
     fn poll_next(&mut self, region: &Region, cx: &mut Context<'_>) -> Polled<Option<Self::Item>>;
 }
 
-/// Kind of a [`Source`] that is an iterator.
+/// Kind of a [`ItemSource`] that is an iterator.
 #[derive(Debug)]
 pub struct FromIterator;
 
-/// Kind of a [`Source`] that is a stream.
+/// Kind of a [`ItemSource`] that is a stream.
 #[derive(Debug)]
 pub struct FromStream;
 
@@ -54,7 +54,7 @@ pub struct Streamed<S> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<I: IntoIterator> Source<FromIterator> for I {
+impl<I: IntoIterator> ItemSource<FromIterator> for I {
     type Item = I::Item;
     type Items = Iterated<I::IntoIter>;
 
@@ -64,7 +64,7 @@ impl<I: IntoIterator> Source<FromIterator> for I {
 }
 
 #[diagnostic::do_not_recommend]
-impl<S: Stream + Unpin> Source<FromStream> for S {
+impl<S: Stream + Unpin> ItemSource<FromStream> for S {
     type Item = S::Item;
     type Items = Streamed<S>;
 

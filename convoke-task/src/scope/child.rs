@@ -150,7 +150,7 @@ impl<O, W: Attach<O>> BehindChildHandle<O, W> {
     }
 }
 
-impl<O, W: Attach<O>, K: crate::task::Kind> Attached<O> for ToHandle<O, W, K> {
+impl<O, W: Attach<O>, K: crate::task::HandleKind> Attached<O> for ToHandle<O, W, K> {
     type Attach = W;
 
     #[inline]

@@ -10,7 +10,7 @@ use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Frame, Runnable, StopWatch, budget, outside_a_task};
 
 use super::blocking::thread_waker;
-use crate::task::{Anywhere, Join, Kind, heard};
+use crate::task::{Anywhere, HandleKind, Join, heard};
 
 /// Handle of a child that returns a value: awaits that value. Returned by
 /// [`Scope::spawn_future`](super::Scope::spawn_future).
@@ -41,7 +41,7 @@ use crate::task::{Anywhere, Join, Kind, heard};
 /// ```
 #[doc(alias = "JoinHandle")]
 #[must_use = "dropping the handle stops the child, and so does `let _ =`; await it, or start the child with `spawn`"]
-pub struct Handle<T, K: Kind = Anywhere> {
+pub struct Handle<T, K: HandleKind = Anywhere> {
     /// The child, until the outcome was taken and the reference released. If it is dropped, the child is asked
     /// to stop.
     child: Option<Join<T, K>>,
@@ -50,9 +50,9 @@ pub struct Handle<T, K: Kind = Anywhere> {
     stopped: bool,
 }
 
-impl<T, K: Kind> Unpin for Handle<T, K> {}
+impl<T, K: HandleKind> Unpin for Handle<T, K> {}
 
-impl<T, K: Kind> Handle<T, K> {
+impl<T, K: HandleKind> Handle<T, K> {
     #[inline]
     pub(super) fn new(child: Join<T, K>) -> Self {
         Self { child: Some(child), watch: StopWatch::new(), stopped: false }
@@ -132,7 +132,7 @@ impl<T> Handle<T, Anywhere> {
     }
 }
 
-impl<T, K: Kind> Future for Handle<T, K> {
+impl<T, K: HandleKind> Future for Handle<T, K> {
     type Output = T;
 
     #[inline]
@@ -152,7 +152,7 @@ impl<T, K: Kind> Future for Handle<T, K> {
     }
 }
 
-impl<T, K: Kind> fmt::Debug for Handle<T, K> {
+impl<T, K: HandleKind> fmt::Debug for Handle<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("taken", &self.child.is_none())

@@ -7,7 +7,7 @@ use super::bound::Bound;
 use super::handle::Handle;
 use super::spawn::Scope;
 use crate::flow::NoReturn;
-use crate::task::Kind;
+use crate::task::HandleKind;
 
 /// Output of a child in a scope that returns an `O`: `()`, or a `Result` with the error type of the scope.
 #[diagnostic::on_unimplemented(
@@ -42,7 +42,7 @@ impl<T, E> ChildOutput<Result<T, E>> for Result<(), E> {
     }
 }
 
-impl<T, K: Kind> BodyOutput for Handle<T, K> {}
+impl<T, K: HandleKind> BodyOutput for Handle<T, K> {}
 
 impl<T> BodyOutput for BlockingHandle<'_, T> {}
 

@@ -6,7 +6,7 @@ use core::panic::Location;
 use super::child::{Attach, Attached, BehindChildHandle, ToHandle};
 use super::handle::Handle;
 use super::spawn::{Scope, SpawnError};
-use crate::task::{Ending, Kind, Spawnable};
+use crate::task::{Ending, HandleKind, Spawnable};
 
 /// The reason why a child was not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl<O> Scope<O> {
 
     /// Starts a child with a handle of kind `K`, which is `OnOwnerThread` only for a local future.
     #[inline]
-    pub(super) fn start_with_handle<F: Future, W: Attach<O>, K: Kind>(
+    pub(super) fn start_with_handle<F: Future, W: Attach<O>, K: HandleKind>(
         &self,
         future: Spawnable<F>,
         attachment: W,

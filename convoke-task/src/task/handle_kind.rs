@@ -6,7 +6,7 @@ use core::panic::Location;
 
 /// Kind of a [`Handle`](crate::scope::Handle): it may go to any thread, or it stays on the thread of its
 /// child, which is cheaper.
-pub trait Kind: sealed::Sealed {
+pub trait HandleKind: sealed::Sealed {
     /// True if the handle stays on the owner thread of its child.
     #[doc(hidden)]
     const LOCAL: bool;
@@ -42,12 +42,12 @@ pub struct Anywhere(());
 #[derive(Debug)]
 pub struct OnOwnerThread(PhantomData<*mut ()>);
 
-impl Kind for Anywhere {
+impl HandleKind for Anywhere {
     const LOCAL: bool = false;
     type Location = &'static Location<'static>;
 }
 
-impl Kind for OnOwnerThread {
+impl HandleKind for OnOwnerThread {
     const LOCAL: bool = true;
     type Location = NoLocation;
 }

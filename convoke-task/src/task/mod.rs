@@ -125,7 +125,7 @@ mod with_handle;
 pub(crate) use ask_stop::AskStop;
 pub(crate) use cell::{After, Ending, OutcomeSlot, no_memory};
 pub(crate) use children::{Added, Children, Order};
-pub use handle_kind::{Anywhere, Kind, OnOwnerThread};
+pub use handle_kind::{Anywhere, HandleKind, OnOwnerThread};
 pub(crate) use inside::Inside;
 pub(crate) use new_task::{NewTask, Spawnable};
 pub(crate) use parent_link::{ListOwner, ParentLink};

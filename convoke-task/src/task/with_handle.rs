@@ -26,7 +26,7 @@ use convoke_core::{Outcome, Panic};
 
 use super::cell::{Cell, Ending, OutcomeSlot};
 use super::children::Added;
-use super::handle_kind::Kind;
+use super::handle_kind::HandleKind;
 use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
 use super::parent_link::ParentLink;
@@ -36,7 +36,7 @@ use super::unheard::heard;
 /// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
 /// the child's future: right behind the header.
 #[repr(C)]
-struct Shared<K: Kind> {
+struct Shared<K: HandleKind> {
     rendezvous: Rendezvous,
     /// The waker of the task that awaits the handle: rule 2.
     waker: UnsafeCell<Option<Waker>>,
@@ -44,14 +44,14 @@ struct Shared<K: Kind> {
     location: K::Location,
 }
 
-impl<K: Kind> Shared<K> {
+impl<K: HandleKind> Shared<K> {
     /// The distance from the start of the child, in bytes.
     const OFFSET: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
 }
 
 /// The ending of a child with a handle of kind `K`. `E` tells the parent.
 #[repr(C)]
-pub(crate) struct WithHandle<E, K: Kind> {
+pub(crate) struct WithHandle<E, K: HandleKind> {
     /// First: the handle finds it at a fixed distance from the header.
     shared: Shared<K>,
     inner: E,
@@ -75,7 +75,7 @@ pub(crate) unsafe trait BehindHandle {
     fn deliver(&self, task: Leaving<'_>, unheard: Option<Panic>) -> Left;
 }
 
-impl<E, K: Kind> WithHandle<E, K> {
+impl<E, K: HandleKind> WithHandle<E, K> {
     /// Creates the ending of a child that `location` spawned.
     #[inline]
     pub(crate) fn new(location: &'static Location<'static>, inner: E) -> Self {
@@ -117,7 +117,7 @@ impl<E, K: Kind> WithHandle<E, K> {
 }
 
 // SAFETY: contract 1 is that of `BehindHandle`.
-unsafe impl<T, E: BehindHandle, K: Kind> Ending<T> for WithHandle<E, K> {
+unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
     const REFERENCES: u32 = if K::LOCAL { 0 } else { 1 };
     const HANDLE: bool = K::LOCAL;
     type After = ();
@@ -138,7 +138,7 @@ unsafe impl<T, E: BehindHandle, K: Kind> Ending<T> for WithHandle<E, K> {
     }
 }
 
-impl<F: Future, E: BehindHandle, K: Kind> Added<F, WithHandle<E, K>> {
+impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
     /// Posts the task to its executor, and returns the handle's end.
     ///
     /// # Panics
@@ -166,7 +166,7 @@ impl<F: Future, E: BehindHandle, K: Kind> Added<F, WithHandle<E, K>> {
 }
 
 /// The handle's end of a task with a handle. If dropped, the task is asked to stop, and its outcome dropped.
-pub(crate) struct Join<T, K: Kind> {
+pub(crate) struct Join<T, K: HandleKind> {
     /// The task, with a pointer that may be used for all of it.
     child: NonNull<TaskHeader>,
     outcome: *mut Outcome<T>,
@@ -181,7 +181,7 @@ unsafe impl<T: Send> Send for Join<T, super::handle_kind::Anywhere> {}
 // on any thread.
 unsafe impl<T: Send> Sync for Join<T, super::handle_kind::Anywhere> {}
 
-impl<T, K: Kind> Join<T, K> {
+impl<T, K: HandleKind> Join<T, K> {
     #[inline]
     fn alive(&self) -> Alive<'_> {
         // SAFETY: fact 1 of `Alive`, by our rule 1.
@@ -326,7 +326,7 @@ impl<T, K: Kind> Join<T, K> {
     }
 }
 
-impl<T, K: Kind> Drop for Join<T, K> {
+impl<T, K: HandleKind> Drop for Join<T, K> {
     #[cold]
     fn drop(&mut self) {
         let _others_out = self.keep_others_out();

@@ -6,7 +6,7 @@
 #[path = "../../examples/three_hosts.rs"]
 mod three_hosts;
 
-use convoke::sim::{Fault, Sim, SimReport, explore_seeds, replay_fault, replay_stop};
+use convoke::sim::{Fault, Sim, SimReport, explore_seeds, replay_fault, replay_host_stop};
 use three_hosts::set_up;
 
 fn three(sim: &mut Sim) {
@@ -38,7 +38,7 @@ fn a_host_that_is_asked_to_stop_at_any_point_leaves_nothing_behind() {
     let report = undisturbed();
     for point in some(report.host("ada").unwrap().ended_after()) {
         // The other two are a majority.
-        replay_stop(6, "ada", point, three);
+        replay_host_stop(6, "ada", point, three);
     }
 }
 
