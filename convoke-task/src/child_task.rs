@@ -191,7 +191,7 @@ unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Outpu
         task: Leaving<'_>,
         outcome: OutcomeSlot<'_, F::Output>,
     ) -> (Left, Complete<R, F::Output>) {
-        (task.from_no_list(), self.complete(outcome.take()))
+        (task.leave_no_list(), self.complete(outcome.take()))
     }
 }
 

@@ -161,7 +161,7 @@ impl<'a, T> Settled<'a, T> {
     }
 
     /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
-    pub(super) fn is_held(self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         // SAFETY: the type: the frame was settled, and the body is not polled.
         unsafe { self.0.frame.is_held() }
     }

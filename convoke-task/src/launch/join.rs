@@ -59,7 +59,7 @@ impl<T: Send + 'static> IntoFuture for Launched<T> {
 /// The operation of a [`Launched`]. The rules of which thread may touch which field:
 ///
 /// 1. Two arrive at the handshake: `start`, as its last step; and the end of the launched task, through
-///    [`JoinWaits`], or `start` again if the task has ended by then.
+///    `JoinWaits`, or `start` again if the task has ended by then.
 /// 2. The second to arrive has every field to itself. Before that, every field belongs to `start`.
 /// 3. The operation stays where it is, and alive, until both have arrived and its receiver is completed.
 pub struct JoinOperation<T, R> {

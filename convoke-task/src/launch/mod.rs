@@ -224,7 +224,7 @@ impl<H> Launch<H> {
     /// Launches the task like [`start`](Launch::start), or hands its future back if there is no memory for it.
     ///
     /// The memory of a launched task is released before its waiter hears that it has ended: in a
-    /// [`Bounded`](convoke_core::Bounded) allocator, one launch after the other needs the memory of one.
+    /// `Bounded` allocator, one launch after the other needs the memory of one.
     ///
     /// # Errors
     /// With the future, if the frame allocator has no memory for it.

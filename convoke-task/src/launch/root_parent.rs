@@ -40,8 +40,10 @@ impl<D> RootParent<D> {
         shared: D,
     ) -> Option<FrameArc<Self>> {
         let deadline = env.stop().deadline();
-        let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
-        FrameArc::new(allocator, |_| Self { parent, shared })
+        FrameArc::new(allocator, |_| {
+            let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
+            Self { parent, shared }
+        })
     }
 
     /// Returns the environment of the task.
@@ -94,7 +96,7 @@ unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
 
     fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, RootAfter<D, T, E>) {
         let (root, end) = self.end.take().expect("a task is delivered once");
-        (task.from_no_list(), RootAfter { root, end, outcome: outcome.take() })
+        (task.leave_no_list(), RootAfter { root, end, outcome: outcome.take() })
     }
 }
 

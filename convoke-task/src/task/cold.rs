@@ -192,7 +192,6 @@ impl ColdState {
 
 /// Values of which the last is current. The others stay in place until they are taken, because they may be
 /// borrowed. No reference to the vector itself outlives a method.
-#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
 struct Stack<T>(UnsafeCell<Vec<Box<T>>>);
 
 impl<T> Stack<T> {

@@ -306,7 +306,7 @@ impl<'a> Leaving<'a> {
 
     /// Leaves a parent that has no list. A root task has nothing to be removed from.
     #[inline]
-    pub(crate) fn from_no_list(self) -> Left {
+    pub(crate) fn leave_no_list(self) -> Left {
         // Rule 4 of the header: `list` is guarded by the lock of a parent that has lists. This one has none.
         let list = self.0.header().list.get();
         assert!(list == List::Nowhere, "a task in a list is removed from it before it leaves");
