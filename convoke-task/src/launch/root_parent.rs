@@ -40,8 +40,10 @@ impl<D> RootParent<D> {
         shared: D,
     ) -> Option<FrameArc<Self>> {
         let deadline = env.stop().deadline();
-        let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
-        FrameArc::new(allocator, |_| Self { parent, shared })
+        FrameArc::new(allocator, |_| {
+            let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
+            Self { parent, shared }
+        })
     }
 
     /// Returns the environment of the task.

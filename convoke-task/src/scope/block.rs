@@ -403,14 +403,14 @@ impl<'a, O> LeavingChild<'a, O> {
     }
 
     /// Removes the child under this lock. Returns true if it was the last.
-    #[inline]
+    #[inline(always)]
     fn remove(child: Leaving<'a>, state: &mut State<O>) -> (bool, Left) {
         // SAFETY: rule 5: `finish` and `end` lock the block whose `add` put the child into its lists.
         unsafe { state.children.remove(child) }
     }
 
     /// Removes a child that has done its part, or whose end only its handle hears of.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(self) -> Left {
         let mut state = self.block.get().state.lock();
         let (last, left) = Self::remove(self.child, &mut state);

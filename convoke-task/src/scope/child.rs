@@ -120,7 +120,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Attach<O>> Ending<T> for ToScope<O, W> {
         name_panic(task, self.attachment.name(), outcome);
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, ()) {
         let child = LeavingChild::new(task);
         let end = match outcome.take() {
@@ -170,10 +170,7 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
     fn ended<T>(&self, task: &Inside, outcome: &mut Outcome<T>) {
         name_panic(task, self.0.attachment.name(), outcome);
         if let Outcome::Panicked(panic) = outcome {
-            let unheard = BlockOf::<O>::new(task.parent_link()).get().unheard();
-            // If the handle is dropped later, the panic goes to the scope.
-            let named = core::mem::replace(panic, Panic::new(""));
-            *panic = Unheard::watch(&unheard, named);
+            watch_panic(BlockOf::<O>::new(task.parent_link()).get(), panic);
         }
     }
 
@@ -190,15 +187,29 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
 }
 
 /// Adds the task's name or spawn site to a panic that is text. A panic with another payload stays as it is.
-#[inline]
+#[inline(always)]
 pub(crate) fn name_panic<T>(task: &Inside, name: Option<&str>, outcome: &mut Outcome<T>) {
-    if let Outcome::Panicked(panic) = outcome
-        && panic.is_text()
-    {
+    if let Outcome::Panicked(panic) = outcome {
+        name_text(task, name, panic);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn name_text(task: &Inside, name: Option<&str>, panic: &mut Panic) {
+    if panic.is_text() {
         let (location, message) = (task.location(), panic.message());
         *panic = Panic::new(match name {
             Some(name) => format!("the task `{name}` (started at {location}) panicked: {message}"),
             None => format!("the task started at {location} panicked: {message}"),
         });
     }
+}
+
+/// Lets a panic go to the scope if the handle is dropped later.
+#[cold]
+#[inline(never)]
+fn watch_panic<O>(block: &Block<O>, panic: &mut Panic) {
+    let named = core::mem::replace(panic, Panic::new(""));
+    *panic = Unheard::watch(&block.unheard(), named);
 }

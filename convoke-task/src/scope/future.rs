@@ -252,7 +252,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
 }
 
 /// Asks body and children to stop, if one of them has failed, or the task is asked to stop.
-#[inline]
+#[inline(always)]
 fn pass_on_stop<O>(
     block: &Block<O>,
     region: &mut Region,
@@ -268,9 +268,16 @@ fn pass_on_stop<O>(
     };
     if let Some(reason) = reason {
         *stopping = true;
-        region.request_stop(reason);
-        block.stop_children(reason);
+        stop_all(block, region, reason);
     }
+}
+
+/// Asks body and children to stop.
+#[cold]
+#[inline(never)]
+fn stop_all<O>(block: &Block<O>, region: &mut Region, reason: StopReason) {
+    region.request_stop(reason);
+    block.stop_children(reason);
 }
 
 /// Polls the body. If it has ended, drops it, and returns its output, `None` if it was stopped, or its panic.

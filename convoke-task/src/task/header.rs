@@ -311,7 +311,13 @@ impl Inside {
         if !header.state.stop_asked() {
             return None;
         }
-        Some(self.parent_link().stop_reason().unwrap_or(StopReason::Abandoned))
+        Some(self.stop_reason_of_parent())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stop_reason_of_parent(&self) -> StopReason {
+        self.parent_link().stop_reason().unwrap_or(StopReason::Abandoned)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A task in memory, and the protocol by which it runs, is woken, ends and is freed.
 //!
 //! # Memory
-//! A task is one allocation, a [`Cell`]: a [`TaskHeader`] that does not depend on the future's type, an
+//! A task is one allocation, a [`cell::Cell`]: a [`header::TaskHeader`] that does not depend on the future's type, an
 //! [`Ending`] that says where the outcome goes, and a body: first the future, then its outcome
 //! ([`header::Stage`]). What only some tasks need ([`cold::ColdState`]) is a second allocation, created on
 //! first use. Executors, wakers and parents know the header alone. It leads to a [`spawn_site::TaskKind`]:
@@ -42,7 +42,7 @@
 //!
 //! 1. *Spawn.* The parent creates the task ([`NewTask`]), adds it to its list ([`Children`]) if it has one, and
 //!    posts it.
-//! 2. *Run.* The executor runs the runnable on one of its threads: [`Cell::call`] sets `RUNNING` and polls.
+//! 2. *Run.* The executor runs the runnable on one of its threads: [`cell::Cell::call`] sets `RUNNING` and polls.
 //!    Until `pause` or `finish_and_leave`, that thread is *inside*: it alone may touch the body ([`Inside`]).
 //! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again.
 //! 4. *Stop.* As a wake, with the `STOP` bit. The future sees it when it is polled next.

@@ -47,10 +47,16 @@ impl LinkEnv {
     fn get(&self) -> &Env {
         match self {
             Self::Own(env) => env,
-            // SAFETY: rule 1: it outlives the link, and the destructor of a link that borrows does not ask: its
-            // one spawn site is not allocated.
-            Self::Borrowed(env) => unsafe { env.as_ref() },
+            Self::Borrowed(env) => Self::borrowed(env),
         }
+    }
+
+    // Apart, so that the common case is a branch that is not taken.
+    #[cold]
+    fn borrowed(env: &NonNull<Env>) -> &Env {
+        // SAFETY: rule 1: it outlives the link, and the destructor of a link that borrows does not ask: its one
+        // spawn site is not allocated.
+        unsafe { env.as_ref() }
     }
 }
 

@@ -158,10 +158,8 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
         );
         // Rule 1: the task was made with one reference for the handle, or with the mark of a local one, and
         // posting consumes `self`.
-        let outcome = Cell::outcome_at(cell);
-        let join = Join { child: cell.cast(), outcome, stored: None, _outcome: PhantomData };
         self.post();
-        join
+        Join { child: cell.cast(), outcome: Cell::outcome_at(cell), stored: None, _outcome: PhantomData }
     }
 }
 
