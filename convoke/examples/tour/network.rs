@@ -6,7 +6,7 @@ use convoke::net::{TcpListener, TcpStream, ToAddress};
 use convoke::prelude::*;
 use convoke::task::map_concurrent;
 
-/// Says back what each of so many clients says.
+/// Echoes what each of `clients` clients sends.
 async fn server(listener: TcpListener, clients: usize) -> io::Result<()> {
     scope(async |s| {
         for _ in 0..clients {
@@ -21,7 +21,7 @@ async fn server(listener: TcpListener, clients: usize) -> io::Result<()> {
     .await
 }
 
-/// Says something, and hears it.
+/// Sends words, and returns the echo.
 async fn client(server: impl ToAddress, words: &str) -> io::Result<String> {
     let stream = TcpStream::connect(server).await?;
     stream.write_all(words.as_bytes()).await?;
@@ -67,10 +67,10 @@ mod simulated {
             io::Result::Ok(())
         });
         sim.at(Duration::from_millis(900), |sim| sim.partition("client", "server"));
-        sim.at(Duration::from_secs(60), |sim| sim.heal("client", "server"));
+        sim.at(Duration::from_secs(20), |sim| sim.heal("client", "server"));
         let report = sim.run();
         println!(
-            "   simulated, the network cut for a minute: done after {:.1?} of its own time",
+            "   simulated, the network cut for 19 seconds: done after {:.1?} of its own time",
             report.elapsed()
         );
     }
