@@ -67,10 +67,10 @@ mod simulated {
             io::Result::Ok(())
         });
         sim.at(Duration::from_millis(900), |sim| sim.partition("client", "server"));
-        sim.at(Duration::from_secs(20), |sim| sim.heal("client", "server"));
+        sim.at(Duration::from_secs(10), |sim| sim.heal("client", "server"));
         let report = sim.run();
         println!(
-            "   simulated, the network cut for 19 seconds: done after {:.1?} of its own time",
+            "   simulated, the network cut for nine seconds: done after {:.1?} of its own time",
             report.elapsed()
         );
     }
