@@ -8,6 +8,7 @@ mod await_hop;
 mod await_inline;
 mod bulk;
 mod channels;
+mod cores;
 mod fairness;
 mod frame;
 mod generator;
@@ -65,6 +66,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         idle_connection::scenarios(),
         timers::scenarios(),
         fairness::scenarios(),
+        cores::scenarios(),
     ]
     .into_iter()
     .flatten()
