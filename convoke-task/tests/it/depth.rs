@@ -8,7 +8,7 @@ use convoke::sync::Mutex;
 use convoke::task::task;
 
 /// A depth that overflows the stack of a test's thread if each level uses a part of it.
-const DEEP: usize = if cfg!(miri) { 100 } else { 30_000 };
+const DEEP: usize = if cfg!(miri) { 50 } else { 30_000 };
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 

@@ -116,7 +116,7 @@ pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
 
 /// Each round stops at another moment: before the operation begins, while it waits, while the driver performs
 /// it, after it has finished.
-const ROUNDS: usize = if cfg!(miri) { 36 } else { 240 };
+const ROUNDS: usize = if cfg!(miri) { 12 } else { 240 };
 const MOMENTS: usize = 6;
 
 pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
