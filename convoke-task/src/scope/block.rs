@@ -34,8 +34,8 @@ use super::start::Refused;
 use crate::frame_arc::FrameArc;
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{
-    Added, Children, Ending, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink, Spawnable, TaskId,
-    Unheard,
+    Added, Children, Ending, HearsStop, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink,
+    Spawnable, StopListener, StopWalk, TaskId, Unheard,
 };
 use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
@@ -47,6 +47,8 @@ pub(crate) struct Block<O> {
     entry: Entry,
     /// The parent link of the children.
     pub(crate) link: ParentLink,
+    /// Hears of a stop of the task that polls the scope's future.
+    listener: StopListener,
     /// `NOTHING`, `UNHEARD` or `FAILED`. Can be read without the lock.
     news: AtomicU8,
     pub(super) state: SpinLock<State<O>>,
@@ -172,6 +174,7 @@ impl<O> Block<O> {
             };
             Self {
                 entry: Entry::new(),
+                listener: StopListener::new(),
                 link: ParentLink::new(env_below, deadline, parent, Some(owner)),
                 news: AtomicU8::new(NOTHING),
                 state: SpinLock::new(state),
@@ -310,13 +313,9 @@ impl<O> Block<O> {
 
     /// Asks all children to stop, also those that are started later.
     pub(super) fn stop_children(&self, reason: StopReason) {
-        loop {
-            let mut state = self.state.lock();
-            state.stop.get_or_insert(reason);
-            let Some(child) = state.children.next_to_ask() else { return };
-            drop(state);
-            child.ask(&self.link);
-        }
+        let mut walk = StopWalk::new(reason);
+        self.ask_below(&mut walk);
+        walk.run();
     }
 
     /// Ends the scope because its future is dropped. Asks the children to stop, and makes the task wait for
@@ -341,6 +340,23 @@ impl<O> Block<O> {
         let mut state = this.state.lock();
         if !state.children.is_empty() {
             state.detached = Some(detached);
+        }
+    }
+}
+
+// SAFETY: `listener` is a field.
+unsafe impl<O> HearsStop for Block<O> {
+    fn listener(&self) -> &StopListener {
+        &self.listener
+    }
+
+    fn ask_below(&self, walk: &mut StopWalk) {
+        loop {
+            let mut state = self.state.lock();
+            state.stop.get_or_insert(walk.reason());
+            let Some(child) = state.children.next_to_ask() else { return };
+            drop(state);
+            child.ask(&self.link, walk);
         }
     }
 }

@@ -63,7 +63,7 @@ impl<T, K: HandleKind> Handle<T, K> {
     #[doc(alias = "abort")]
     pub fn request_stop(&self) {
         if let Some(child) = &self.child {
-            child.ask_stop();
+            child.ask_stop(convoke_core::StopReason::Abandoned);
         }
     }
 

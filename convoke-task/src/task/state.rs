@@ -31,6 +31,9 @@
 //! | `REFUSED` | the runnable was dropped on a remote thread |
 //! | `LEAVING` | the task is to leave and waits for the remote wake; its receiver lets it leave |
 //! | `LEFT` | the task has left; a remote wake would have no effect |
+//! | `LISTENED` | the cold state has a list of scopes that hear of a stop: see `state/listened.rs` |
+
+mod listened;
 
 use core::fmt;
 
@@ -58,6 +61,7 @@ const STOP_REMOTE: u32 = 1 << 1;
 const REFUSED: u32 = 1 << 2;
 const LEAVING: u32 = 1 << 3;
 const LEFT: u32 = 1 << 4;
+const LISTENED: u32 = 1 << 5;
 const REMOTE_REFERENCE: u32 = 1 << 8;
 
 /// The way in which the calling thread accesses a task.
@@ -349,7 +353,7 @@ impl State {
                 return if only_own { Leave::Alone } else { Leave::Counted };
             }
             // Nothing else knows the task, so no other thread can be about to.
-            if only_own && self.remote.load(Ordering::Acquire) == 0 {
+            if only_own && self.remote.load(Ordering::Acquire) & !LISTENED == 0 {
                 return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
             }
         }

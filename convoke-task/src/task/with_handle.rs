@@ -22,7 +22,7 @@ use core::task::Waker;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::wake_if_any;
 use convoke_core::raw::{Abandon, Complete, OwnerThread, Peek, Rendezvous, Runnable, Wait, WakerMark};
-use convoke_core::{Outcome, Panic};
+use convoke_core::{Outcome, Panic, StopReason};
 
 use super::cell::{Cell, Ending, OutcomeSlot};
 use super::children::Added;
@@ -31,6 +31,7 @@ use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
 use super::parent_link::ParentLink;
 use super::reference::{Alive, Leaving, Left, TaskRef};
+use super::stop_walk::StopWalk;
 use super::unheard::heard;
 
 /// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
@@ -208,17 +209,20 @@ impl<T, K: HandleKind> Join<T, K> {
     }
 
     /// Asks the child to stop. It can still be waited for.
-    pub(crate) fn ask_stop(&self) {
-        let _others_out = self.keep_others_out();
-        self.ask_stop_now();
+    pub(crate) fn ask_stop(&self, reason: StopReason) {
+        let mut walk = StopWalk::new(reason);
+        let others_out = self.keep_others_out();
+        self.ask_stop_now(&mut walk);
+        drop(others_out);
+        walk.run();
     }
 
     /// Asks the child to stop: rule 3 allows this thread to touch it.
-    fn ask_stop_now(&self) {
+    fn ask_stop_now(&self, walk: &mut StopWalk) {
         if K::LOCAL {
-            self.alive().ask_stop_as_owner();
+            self.alive().ask_stop_as_owner(walk);
         } else {
-            self.alive().ask_stop();
+            self.alive().ask_stop(walk);
         }
     }
 
@@ -327,9 +331,11 @@ impl<T, K: HandleKind> Join<T, K> {
 impl<T, K: HandleKind> Drop for Join<T, K> {
     #[cold]
     fn drop(&mut self) {
+        // Dropped last, without the exclusion: goes down to the scopes that are open in the child.
+        let mut walk = StopWalk::new(StopReason::Abandoned);
         let _others_out = self.keep_others_out();
         // Before `abandon`: until then the child keeps its memory for the handle.
-        self.ask_stop_now();
+        self.ask_stop_now(&mut walk);
         let rendezvous = &self.shared().rendezvous;
         if (if K::LOCAL { rendezvous.abandon_here() } else { rendezvous.abandon() }) == Abandon::Free {
             // The panic hook has reported a panic in it.
