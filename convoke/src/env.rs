@@ -7,6 +7,8 @@
 #[doc(inline)]
 pub use convoke_core::env::*;
 #[doc(inline)]
+pub use convoke_core::stop::UntilStopped;
+#[doc(inline)]
 pub use convoke_core::{Env, FOREIGN_FUTURES, ForeignFutures, OwnedStopCallback, StopCallback, StopRef};
 #[doc(inline)]
 pub use convoke_task::chance;

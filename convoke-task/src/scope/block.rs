@@ -88,28 +88,26 @@ pub(super) struct State<O> {
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
-    /// The failure is an error of the body, and came after a stop from outside had cut a child short: it counts
-    /// as a consequence of the stop. An error of a child does not: only its author knows if it relies on others.
-    failed_by_stop: bool,
+    /// An error of the body that counts as a consequence of a stop: a request fails because the task that drives
+    /// its connection has stopped first. The scope was stopped, unless a child fails.
+    consequence: Option<Failure<O>>,
     /// Panics of children whose handles may be dropped.
     pub(super) unheard: Option<Arc<Unheard>>,
     detached: Option<Detached<O>>,
 }
 
 impl<O> State<O> {
-    /// Stores the first failure, which is the body's.
-    fn store_failure_of_body(&mut self, failure: Failure<O>) {
+    /// Returns true if an error of the body counts as a consequence of a stop: the body has heard of a stop from
+    /// outside, and that had cut a child short before. An error of a child is no consequence: only its author
+    /// knows if it relies on others.
+    fn is_consequence(&self, failure: &Failure<O>, heard: bool) -> bool {
         let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling));
-        self.failed_by_stop = self.cut_short && from_outside && matches!(failure, Failure::Output(_));
-        self.failure = Some(failure);
+        heard && self.cut_short && from_outside && matches!(failure, Failure::Output(_))
     }
 
-    /// Takes the failure. It comes second in the pair if it is only the consequence of a stop that has cut a
-    /// child short: a request fails because the task that drives its connection has stopped first. Then the
-    /// scope was stopped.
+    /// Takes the failure, and an error that is outranked by it or by a stop.
     pub(super) fn take_failure(&mut self) -> (Option<Failure<O>>, Option<Failure<O>>) {
-        let failure = self.failure.take();
-        if self.failed_by_stop { (None, failure) } else { (failure, None) }
+        (self.failure.take(), self.consequence.take())
     }
 }
 
@@ -162,7 +160,7 @@ impl<O> Block<O> {
             let state = State {
                 children: Children::new(),
                 failure: None,
-                failed_by_stop: false,
+                consequence: None,
                 unheard: None,
                 stop: None,
                 stopped_by_program: false,
@@ -289,15 +287,18 @@ impl<O> Block<O> {
         unheard
     }
 
-    /// Stores a failure, unless it is the second one, which is dropped.
-    pub(super) fn fail(&self, failure: Failure<O>) {
+    /// Stores a failure, unless it is the second one, which is dropped. `heard` says that it is the body's, which
+    /// was polled with a stop request.
+    pub(super) fn fail(&self, failure: Failure<O>, heard: bool) {
         let mut state = self.state.lock();
-        if state.failure.is_none() {
-            state.store_failure_of_body(failure);
-            self.news.store(FAILED, Ordering::Release);
-        } else {
+        if state.failure.is_some() {
             drop(state);
             let _ = Panic::catch(|| drop(failure));
+        } else if state.is_consequence(&failure, heard) {
+            state.consequence = Some(failure);
+        } else {
+            state.failure = Some(failure);
+            self.news.store(FAILED, Ordering::Release);
         }
     }
 
@@ -324,7 +325,7 @@ impl<O> Block<O> {
         let failure = {
             let mut state = this.state.lock();
             state.ended = true;
-            state.failure.take()
+            state.take_failure()
         };
         // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may
         // borrow, while the block may be freed later on another thread. Failures of children from now on are
@@ -413,7 +414,7 @@ impl<'a, O> LeavingChild<'a, O> {
 
     /// Stores a failure of the child in the block, and asks all children to stop.
     pub(super) fn fail_and_stop(&self, failure: Failure<O>) {
-        self.block.get().fail(failure);
+        self.block.get().fail(failure, false);
         // If an executor panics here, the child must still be removed: the scope waits for that.
         let _ = Panic::catch(|| self.block.get().stop_children(StopReason::Sibling));
     }

@@ -326,14 +326,14 @@ fn store_end<O: BodyOutput>(
     stored: &mut Option<End<O>>,
 ) {
     match end {
-        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value)),
+        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value), *stopping),
         Ok(Some(value)) => *stored = Some(End::Value(value)),
         Ok(None) => {
             *stored = Some(End::Stopped);
             *stopping = true;
             block.stop_children(region.stop_reason().unwrap_or(StopReason::Sibling));
         }
-        Err(panic) => block.fail(Failure::Panic(panic)),
+        Err(panic) => block.fail(Failure::Panic(panic), *stopping),
     }
 }
 

@@ -99,9 +99,12 @@
 //! | `waker.rs`, `many_wakers.rs`, `wake_locally.rs` | wakers; waking without an indirect call |
 //! | `remote_wake.rs`, `rerun.rs` | waking from a remote thread; running again where the executor has no queue |
 //! | `ask_stop.rs`, `stop_walk.rs` | the stop callback; how a stop request goes down the tree |
+//! | `asked_for.rs`, `asker.rs` | the reason of a stop that was requested through a handle; a stop handle |
 //! | `view.rs` | a task as inspectors see it |
 
 mod ask_stop;
+mod asked_for;
+mod asker;
 mod cell;
 mod children;
 mod cold;
@@ -127,6 +130,7 @@ mod waker;
 mod with_handle;
 
 pub(crate) use ask_stop::AskStop;
+pub(crate) use asker::Asker;
 pub(crate) use cell::{After, Ending, OutcomeSlot, no_memory};
 pub(crate) use children::{Added, Children, Order};
 pub use handle_kind::{Anywhere, HandleKind, OnOwnerThread};
@@ -137,7 +141,7 @@ pub(crate) use parent_link::{ListOwner, ParentLink};
 pub(crate) use reference::TaskRef;
 pub(crate) use reference::{InList, Leaving, Left, TaskId};
 pub(crate) use stop_walk::{HearsStop, Listening, StopListener, StopWalk};
-pub(crate) use unheard::{Unheard, heard};
+pub(crate) use unheard::Unheard;
 pub use view::TaskView;
 pub use wake_locally::wake_locally;
-pub(crate) use with_handle::{BehindHandle, Join, WithHandle};
+pub(crate) use with_handle::{BehindHandle, End, Join, WithHandle};

@@ -139,7 +139,7 @@
 //!         for n in 0..20 {
 //!             sender.send(n).await.unwrap();
 //!         }
-//!         collecting.request_stop();
+//!         collecting.request_stop(StopReason::Requested);
 //!         collecting.await.len()
 //!     })
 //!     .await
