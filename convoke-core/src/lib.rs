@@ -66,7 +66,7 @@ pub use loom as __loom;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
 pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
-pub use frame::{FOREIGN_FUTURES, ForeignFutures};
+pub use frame::{FOREIGN_FUTURES, ForeignFutures, UntilStopped};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;

@@ -15,6 +15,8 @@
 //! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has
 //!   stopped, calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and
 //!   waits. So a sibling in a foreign `join!` that stops faster does not cut a clean-up short.
+//! - **Sheltered.** Behind a shield a stop of the task does not concern the work. Its frame is marked, and
+//!   scopes in it hear of a stop from the frame alone, and not from the thread that asks the task to stop.
 //! - The request reaches the flag, and goes from there to awaited operations, over the stop bridge: see
 //!   [`stop`](crate::stop).
 //!
@@ -28,6 +30,7 @@
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
 //! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
+//! | `until_stopped.rs` | waits until a stop is requested, without ending by it |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
@@ -39,6 +42,7 @@ mod kept;
 mod owner;
 mod pause;
 mod stop_again;
+mod until_stopped;
 mod waker_mark;
 mod watch;
 
@@ -46,6 +50,7 @@ pub use foreign::{FOREIGN_FUTURES, ForeignFutures};
 pub use kept::{KeepsFrame, KeptFrame};
 pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef, UnderWay};
 pub use pause::Pause;
+pub use until_stopped::UntilStopped;
 
 pub use waker_mark::WakerMark;
 pub use watch::StopWatch;
@@ -154,7 +159,8 @@ impl<'a> Frame<'a> {
         Self::with(task, part, asked, stopped, false)
     }
 
-    /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`.
+    /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`. An owner that
+    /// does not pass a stop of the task on says so with [`sheltered_if`](Frame::sheltered_if).
     #[inline]
     pub fn inside<'b>(
         &'b self,

@@ -45,7 +45,6 @@
 // The map: `state.rs` is the machine, the flag and the callback list behind every source; `lock.rs` is its
 // lock. `source.rs`, `token.rs` and `callback.rs` are its three handles. `in_place.rs` is a source inside of
 // an operation, without an allocation. `reason.rs` is the reason, and `reason_code.rs` a reason as a number.
-// `until_stopped.rs` waits for a request.
 // The bridge is in `frame/` (points 3 and 4), in `adopted/` (point 2) and, for point 1, in the task types of
 // the crates above.
 
@@ -57,7 +56,6 @@ mod reason_code;
 mod source;
 mod state;
 mod token;
-mod until_stopped;
 
 pub use callback::{OnStop, OwnedStopCallback, RawCallback, StopCallback};
 pub use in_place::InPlaceStop;
@@ -66,4 +64,3 @@ pub use reason_code::ReasonCode;
 pub use source::StopSource;
 pub use state::Onward;
 pub use token::{StopRef, StopToken};
-pub use until_stopped::UntilStopped;

@@ -1,11 +1,10 @@
 //! The handles that see a stop request: the owned token and the borrowed one.
 
-use core::panic::Location;
 use std::time::Instant;
 
 use super::source::Link;
 use super::state::StopState;
-use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource, UntilStopped};
+use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource};
 use crate::sync::Arc;
 
 /// A handle that sees the requests of one [`StopSource`]. Cheap to clone, and it keeps the source alive.
@@ -60,37 +59,6 @@ impl StopToken {
     /// Creates a source that stops when this token's source does, but not the other way round.
     pub fn child(&self) -> StopSource {
         StopSource::child_of(self)
-    }
-
-    /// Waits until a stop is requested, without ending by it: for code that has something to do then, such as a
-    /// last message to a peer. It holds for the token that it is called on, not for the task: see *Completes
-    /// with*.
-    ///
-    /// The request still holds afterwards. If it is that of the task itself, the next wait is stopped; work that
-    /// must go on belongs into a `shield`.
-    ///
-    /// - *Completes with* the reason, when a stop is requested through this token. Stopped, if the task is asked
-    ///   to stop and this token is not. It waits for ever if no stop is possible.
-    /// - *If dropped*, nothing happens.
-    /// - *Runs on* the task's executor. It can also be polled outside a task.
-    ///
-    /// ```
-    /// use convoke::env::current;
-    /// use convoke::prelude::*;
-    ///
-    /// let source = StopSource::new();
-    /// let launched = launch(&ThreadPool::new(1)?.executor()).stop_token(source.token()).start(async {
-    ///     let reason = current::stop_token().stopped().await;
-    ///     format!("good bye: {reason}")
-    /// });
-    /// source.request_stop(StopReason::Shutdown);
-    /// assert_eq!(launched.wait(), Outcome::Value("good bye: shutting down".to_owned()));
-    /// # std::io::Result::Ok(())
-    /// ```
-    #[doc(alias = "cancelled")]
-    #[track_caller]
-    pub fn stopped(&self) -> UntilStopped {
-        UntilStopped::new(self.clone(), Location::caller())
     }
 
     /// Creates a callback that owns this token. Pin it and call [`register`](OwnedStopCallback::register).

@@ -6,8 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::{Frame, Polled, budget};
-use convoke_core::stop::UntilStopped;
-use convoke_core::{Panic, StopToken};
+use convoke_core::{Panic, StopToken, UntilStopped};
 use pin_project_lite::pin_project;
 
 use super::catch_stopped::Stopped;

@@ -7,8 +7,10 @@ use core::fmt;
 use convoke_core::StopReason;
 
 use super::asked_for::AskedFor;
+use super::handle_kind::HandleKind;
 use super::reference::TaskRef;
 use super::stop_walk::StopWalk;
+use super::with_handle::Join;
 
 /// A counted reference to a task with a handle. It keeps the task's memory, but neither its future nor its
 /// outcome.
@@ -19,20 +21,20 @@ unsafe impl Send for Asker {}
 // SAFETY: any thread that has a reference may ask the task to stop, add a reference, and read its state.
 unsafe impl Sync for Asker {}
 
-impl Asker {
-    /// Takes a reference to a task with a handle.
-    ///
-    /// # Safety
-    /// The ending of the task has a word for the reason of a stop: `Ending::ASKED_FOR`.
-    pub(super) unsafe fn new(task: TaskRef) -> Self {
-        Self(task)
+impl<T, K: HandleKind> Join<T, K> {
+    /// Returns a reference by which any thread asks the child to stop.
+    pub(crate) fn asker(&self) -> Asker {
+        let _others_out = self.keep_others_out();
+        Asker(self.alive().counted())
     }
+}
 
+impl Asker {
     /// Asks the task to stop, and all that is below it.
     pub(crate) fn ask_stop(&self, reason: StopReason) {
         let task = self.0.alive();
-        // SAFETY: `new` requires that the word is there, in the memory that the reference keeps. The address is
-        // that of the whole task.
+        // SAFETY: `Join::asker` took a task with a handle, which has the word (`Ending::ASKED_FOR`), in the memory
+        // that the reference keeps. The address is that of the whole task.
         let asked_for = unsafe { AskedFor::behind(task.address()).as_ref() };
         // A request of the parent that came before has its own reason.
         if !task.header().state.stop_asked() {

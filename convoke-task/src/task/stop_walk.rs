@@ -150,14 +150,15 @@ impl Listening {
         listener.value.set(FrameArc::as_raw(value));
         listener.kind.set(T::KIND);
         listener.stage.set(Stage::Listening);
-        // SAFETY: rules 1 and 2 of the list, by ours: it is in no list, and is taken off before it goes. Rule
-        // 3: the lock is held.
-        unsafe { list.0.push_front(NonNull::from(listener)) };
+        let (listener, header) = (NonNull::from(listener), task.header());
+        // SAFETY: rules 1 and 2 of the list, by ours: the listener is in no list, and is taken off before it
+        // goes. Rule 3: the lock is held. Fact 2 of `Alive`: this thread is inside.
+        let counted = unsafe {
+            list.0.push_front(listener);
+            Alive::new(NonNull::from(header)).counted()
+        };
         drop(list);
-        let header = task.header();
-        // SAFETY: fact 2 of `Alive`: this thread is inside.
-        let counted = unsafe { Alive::new(NonNull::from(header)) }.counted();
-        self.added = Some((counted, NonNull::from(listener)));
+        self.added = Some((counted, listener));
         header.state.listen(header.access());
     }
 
@@ -165,14 +166,16 @@ impl Listening {
     #[inline]
     fn end(&mut self) {
         let Some((task, listener)) = self.added.take() else { return };
-        // SAFETY: rule 1: `begin` made the list, and the reference keeps the task's memory. Rule 2: the listener
-        // is alive.
-        let (list, listener) = unsafe { (listeners_of(task.alive().header()), listener.as_ref()) };
-        let mut list = list.0.lock();
-        if listener.stage.get() == Stage::Listening {
-            listener.stage.set(Stage::Idle);
-            // SAFETY: rule 1: the lock is held, and the stage says that it is in this list.
-            unsafe { list.0.remove(NonNull::from(listener)) };
+        let listeners = task.alive().header().listeners().expect("`begin` made the list");
+        let mut list = listeners.0.lock();
+        // SAFETY: rule 2: the listener is alive. Rule 1: the lock is held, and the stage says if it is in this
+        // list.
+        unsafe {
+            let stage = &listener.as_ref().stage;
+            if stage.get() == Stage::Listening {
+                stage.set(Stage::Idle);
+                list.0.remove(listener);
+            }
         }
     }
 }
@@ -190,15 +193,15 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Returns the listeners of a task.
-///
-/// # Safety
-/// `State::is_listened_to` was true, or this thread made the list: so the task leads to its cold state, and
-/// goes on to do so until its memory is freed.
-unsafe fn listeners_of(task: &TaskHeader) -> &StopListeners {
-    // SAFETY: the contract: the address is that of the cold state. Rule 1: `listeners` is open to all threads,
-    // and no other field is touched.
-    unsafe { &(*task.cold_address().as_ptr()).listeners }
+impl TaskHeader {
+    /// Returns the listeners of the task, if there is a list of them.
+    #[inline]
+    fn listeners(&self) -> Option<&StopListeners> {
+        // SAFETY: `State::listen` was called from inside, after the task led to its cold state, to which it leads
+        // until its memory is freed. `listeners` is open to all threads (rule 4 of `ColdState`), and no other
+        // field is touched.
+        self.state.is_listened_to().then(|| unsafe { &(*self.cold_address().as_ptr()).listeners })
+    }
 }
 
 /// Functions for a value in a `FrameArc`.
@@ -238,15 +241,14 @@ impl StopWalk {
     /// Adds the scopes that are open in a task, which was just asked to stop.
     #[inline]
     pub(super) fn add_below(&mut self, task: &TaskHeader) {
-        if task.state.is_listened_to() {
-            self.add_listeners(task);
+        if let Some(listeners) = task.listeners() {
+            self.add_listeners(listeners);
         }
     }
 
     #[cold]
-    fn add_listeners(&mut self, task: &TaskHeader) {
-        // SAFETY: `add_below` has seen that there is a list.
-        let mut list = unsafe { listeners_of(task) }.0.lock();
+    fn add_listeners(&mut self, listeners: &StopListeners) {
+        let mut list = listeners.0.lock();
         while let Some(listener) = list.0.first().map(NonNull::from) {
             // SAFETY: rules 1 and 2: the lock is held, and the listener is in the list, and alive.
             unsafe {

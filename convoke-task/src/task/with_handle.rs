@@ -25,7 +25,6 @@ use convoke_core::raw::{Abandon, Complete, OwnerThread, Peek, Rendezvous, Runnab
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::asked_for::AskedFor;
-use super::asker::Asker;
 use super::cell::{Cell, Ending, OutcomeSlot};
 use super::children::Added;
 use super::handle_kind::HandleKind;
@@ -212,7 +211,7 @@ unsafe impl<T: Send> Sync for Join<T, super::handle_kind::Anywhere> {}
 
 impl<T, K: HandleKind> Join<T, K> {
     #[inline]
-    fn alive(&self) -> Alive<'_> {
+    pub(super) fn alive(&self) -> Alive<'_> {
         // SAFETY: fact 1 of `Alive`, by our rule 1.
         unsafe { Alive::new(self.child) }
     }
@@ -234,7 +233,7 @@ impl<T, K: HandleKind> Join<T, K> {
     /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
     /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
     /// could touch the child.
-    fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
+    pub(super) fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
         (!self.is_on_owner_thread()).then(|| OwnerThread::keep_out(self.alive().header().home_number()))
     }
 
@@ -264,14 +263,6 @@ impl<T, K: HandleKind> Join<T, K> {
     pub(crate) fn is_done(&self) -> bool {
         let _others_out = self.keep_others_out();
         self.shared().rendezvous.is_done()
-    }
-
-    /// Returns a reference by which other threads ask the child to stop.
-    pub(crate) fn asker(&self) -> Asker {
-        let _others_out = self.keep_others_out();
-        // On a thread that is kept from nothing, a local handle is on the owner thread.
-        // SAFETY: the ending is a `WithHandle`, which has the word.
-        unsafe { Asker::new(self.alive().counted()) }
     }
 
     /// Returns the spawn site, or `None` if it is not known any more.

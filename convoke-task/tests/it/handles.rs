@@ -1,5 +1,5 @@
-//! What handles can do beside being awaited: ask for a stop with a reason, hand out stop handles, say if the
-//! child has ended, and return its outcome as a value. For every kind of handle.
+//! Handles of every kind, and all that they do beside being awaited: they ask for a stop with a reason, hand out
+//! stop handles, say if the child has ended, and return its outcome as a value.
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

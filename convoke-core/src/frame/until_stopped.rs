@@ -6,9 +6,8 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use super::{StopReason, StopToken};
-use crate::Panic;
-use crate::frame::{Frame, StopWatch, budget};
+use super::{Frame, StopWatch, budget};
+use crate::{Panic, StopReason, StopToken};
 
 /// Future of [`StopToken::stopped`].
 #[must_use = "futures do nothing until they are awaited"]
@@ -26,11 +25,41 @@ struct Registered {
     _callback: Pin<Box<dyn Send>>,
 }
 
-impl UntilStopped {
-    pub(super) fn new(token: StopToken, location: &'static Location<'static>) -> Self {
-        Self { token, registered: None, watch: StopWatch::new(), location }
+impl StopToken {
+    /// Waits until a stop is requested, without ending by it: for code that has something to do then, such as a
+    /// last message to a peer. It holds for the token that it is called on, not for the task: see *Completes
+    /// with*.
+    ///
+    /// The request still holds afterwards. If it is that of the task itself, the next wait is stopped; work that
+    /// must go on belongs into a `shield`.
+    ///
+    /// - *Completes with* the reason, when a stop is requested through this token. Stopped, if the task is asked
+    ///   to stop and this token is not. It waits for ever if no stop is possible.
+    /// - *If dropped*, nothing happens.
+    /// - *Runs on* the task's executor. It can also be polled outside a task.
+    ///
+    /// ```
+    /// use convoke::env::current;
+    /// use convoke::prelude::*;
+    ///
+    /// let source = StopSource::new();
+    /// let launched = launch(&ThreadPool::new(1)?.executor()).stop_token(source.token()).start(async {
+    ///     let reason = current::stop_token().stopped().await;
+    ///     format!("good bye: {reason}")
+    /// });
+    /// source.request_stop(StopReason::Shutdown);
+    /// assert_eq!(launched.wait(), Outcome::Value("good bye: shutting down".to_owned()));
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[doc(alias = "cancelled")]
+    #[track_caller]
+    pub fn stopped(&self) -> UntilStopped {
+        let (token, location) = (self.clone(), Location::caller());
+        UntilStopped { token, registered: None, watch: StopWatch::new(), location }
     }
+}
 
+impl UntilStopped {
     /// Returns the token.
     pub fn token(&self) -> &StopToken {
         &self.token
