@@ -178,7 +178,7 @@ fn a_launched_task_is_a_sender() {
     let two = launch(&pool.executor()).start(async { 2 });
     assert_eq!(sync_wait(when_all((one, two)).then(|(one, two)| one + two)), Outcome::Value(3));
     let ended = launch(&InlineExecutor).start(async { 3 });
-    assert!(ended.has_ended());
+    assert!(ended.is_finished());
     assert_eq!(sync_wait(ended), Outcome::Value(3));
     let unstarted = launch(&pool.executor()).start(async { never::<()>().await });
     drop(unstarted.then(|()| 1));

@@ -175,7 +175,7 @@ async fn open(world: &World, random: &mut Random, depth: u32) -> u64 {
                 match random.below(4) {
                     0 => drop(handle),
                     1 => {
-                        handle.request_stop();
+                        handle.request_stop(StopReason::Requested);
                         sum += catch_stopped(handle).await.unwrap_or(0);
                     }
                     _ => sum += handle.await,

@@ -29,6 +29,7 @@ mod spawn_future;
 mod split;
 mod still_clock;
 mod stop;
+mod stop_walk;
 mod strand;
 mod sync_channels;
 mod sync_locks;

@@ -135,7 +135,8 @@ impl LaunchedLookups {
             return false;
         }
         let ended = if started.launched.len() >= started.swept_at {
-            let ended = started.launched.extract_if(.., |launched| launched.has_ended()).collect::<Vec<_>>();
+            let ended =
+                started.launched.extract_if(.., |launched| launched.is_finished()).collect::<Vec<_>>();
             started.swept_at = 2 * started.launched.len() + 1;
             ended
         } else {
@@ -160,7 +161,7 @@ impl LaunchedLookups {
     /// Stops the lookups that run.
     fn request_stop(&self) {
         let started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = started.launched.iter().filter(|launched| !launched.has_ended());
+        let running = started.launched.iter().filter(|launched| !launched.is_finished());
         running.for_each(|launched| launched.request_stop(StopReason::Shutdown));
     }
 }
