@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 pub(super) const NAME: &str = "server";
 
 /// The line of README by which its server is found.
-const MARK: &str = "let listener = TcpListener::bind(";
+const MARK: &str = "serve(\"";
 
 /// A package that is ready to be built.
 #[derive(Debug)]
