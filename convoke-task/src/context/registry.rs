@@ -11,6 +11,7 @@ use convoke_core::raw::sync::thread::{self, ThreadId};
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 
 use super::{Service, ServiceError};
+use crate::cleanup::reported;
 
 /// The services of a context. No lock is held while a service is made, shut down or destroyed.
 pub(super) struct Registry {
@@ -100,6 +101,11 @@ impl Last {
 
     pub(super) fn shutdown(&self) {
         self.service.shutdown();
+    }
+
+    /// Shuts it down, and reports a panic.
+    pub(super) async fn shut_down_reported(&self) {
+        reported(self.name, self.location, Box::pin(async { self.shutdown() })).await;
     }
 }
 

@@ -2,13 +2,13 @@
 
 use core::future::Future;
 use core::panic::Location;
-use core::pin::Pin;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
 use convoke_core::env::Changes;
 use convoke_core::{Outcome, StopSource};
 use convoke_net::net::resolver::Names;
+use convoke_task::raw::BoxedFuture;
 
 use super::ending::{Ending, ProgramStopped};
 use super::supervision::{Limits, SECOND_SIGNAL_AFTER, Supervision};
@@ -155,7 +155,7 @@ impl Main {
         let source = StopSource::new();
         let supervision = Supervision::begin(&runtime, source.clone(), self.limits, Location::caller());
         let supervised = Supervised { runtime, supervision };
-        let outcome = supervised.runtime.block_on_with(Changes::new().stop_token(source.token()), program());
+        let outcome = supervised.runtime.block_on_boxed(Changes::new().stop_token(source.token()), program());
         let waited = supervised.supervision.waited();
         drop(supervised);
         match outcome {
@@ -168,7 +168,7 @@ impl Main {
 }
 
 /// A program that stores what it returns.
-type Program<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type Program<'a> = BoxedFuture<'a>;
 
 /// Ends in this order, also if the program panics: services close under supervision, so that a signal can
 /// still end one that hangs.

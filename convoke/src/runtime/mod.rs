@@ -48,6 +48,7 @@ use convoke_io::driver::Driver;
 use convoke_io::{IoContext, IoExecutor};
 use convoke_poll::PollDriver;
 use convoke_task::BlockingPool;
+use convoke_task::raw::BoxedFuture;
 
 use context_thread::ContextThread;
 
@@ -136,6 +137,13 @@ impl Runtime {
     pub fn block_on_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
         let changes = self.handle.inherited(changes);
         self.own.block_on_with(changes, future)
+    }
+
+    /// Runs a future without a type: see [`IoContext::block_on_boxed`].
+    #[track_caller]
+    fn block_on_boxed(&self, changes: Changes, future: BoxedFuture<'_>) -> Outcome<()> {
+        let changes = self.handle.inherited(changes);
+        self.own.block_on_boxed(changes, future)
     }
 
     /// Returns the handle that [`current()`] returns inside.

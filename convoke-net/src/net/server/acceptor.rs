@@ -8,7 +8,7 @@ use std::sync::Arc;
 use convoke_exec::time::sleep;
 use convoke_io::IoExecutor;
 use convoke_io::context::{Contexts, current_driver, driver_of_executor};
-use convoke_task::{checkpoint, scope};
+use convoke_task::{checkpoint, frame_dyn, scope};
 
 use super::Shared;
 use super::connection::{converse, converse_there};
@@ -54,7 +54,9 @@ where
                 None => child.spawn(converse(server.clone(), stream, from, permit)),
                 Some((context, socket)) => {
                     drop(stream);
-                    child.on(context).spawn(converse_there(server.clone(), socket, from, permit));
+                    // Erased as acceptors are, so that both are tasks of one type.
+                    let there = frame_dyn(converse_there(server.clone(), socket, from, permit));
+                    child.on(context).spawn(there);
                 }
             }
         }

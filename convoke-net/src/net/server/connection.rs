@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
+use std::io;
 use std::net::Shutdown;
 use std::sync::Arc;
 
@@ -52,13 +53,15 @@ async fn close<K: Kind>(source: &Arc<dyn Source>) {
     }
 }
 
-/// Runs the handler for a connection that was accepted on another context: it joins the current one.
+/// Runs the handler for a connection that was accepted on another context: it joins the current one. Does not
+/// fail: its output is that of an acceptor.
 pub(super) async fn converse_there<K, H, F>(
     server: Arc<Shared<H>>,
     socket: StandardSocket,
     from: K::Address,
     permit: OwnedPermit,
-) where
+) -> io::Result<()>
+where
     K: Kind,
     H: Fn(SocketStream<K>, K::Address) -> F,
     F: Future<Output: ConnectionOutput>,
@@ -67,6 +70,7 @@ pub(super) async fn converse_there<K, H, F>(
         Ok(source) => converse(server, SocketStream::new(source), from, permit).await,
         Err(error) => server.report(ServerReport::Failed { peer: K::any(&from), error: error.into() }),
     }
+    Ok(())
 }
 
 impl<H> Shared<H> {

@@ -3,9 +3,10 @@
 use core::fmt;
 use core::net::SocketAddr;
 use std::io;
+use std::sync::Arc;
 
 use convoke_io::context::current_driver;
-use convoke_io::driver::ListenOptions;
+use convoke_io::driver::{Driver, ListenOptions};
 
 use crate::net::kind::{Internet, Kind};
 use crate::net::listener::Listener;
@@ -59,9 +60,12 @@ impl<K> fmt::Debug for ListenPlace<K> {
     }
 }
 
-/// Binds a listener of the current task's context to the first of these addresses that can be used.
-pub(super) fn bind<K: Kind>(addresses: Vec<SocketAddr>, options: &ListenOptions) -> io::Result<Listener<K>> {
-    let driver = current_driver()?;
+/// Binds a listener of this driver to the first of these addresses that can be used.
+pub(super) fn bind<K: Kind>(
+    driver: &Arc<dyn Driver>,
+    addresses: Vec<SocketAddr>,
+    options: &ListenOptions,
+) -> io::Result<Listener<K>> {
     bind_first(addresses, |address| driver.listen(address, options)).map(Listener::new)
 }
 

@@ -31,9 +31,9 @@ use std::sync::Arc;
 use convoke_core::Panic;
 use convoke_core::raw::Frame;
 use convoke_io::IoExecutor;
-use convoke_io::context::{CONTEXTS, Contexts};
-use convoke_io::driver::ListenOptions;
-use convoke_task::{Bound, current, run_on, scope};
+use convoke_io::context::{CONTEXTS, Contexts, current_driver, driver_of_executor};
+use convoke_io::driver::{ListenOptions, shut_down};
+use convoke_task::{Bound, current, frame_dyn, scope};
 
 use super::kind::Kind;
 use super::listener::Listener;
@@ -252,7 +252,7 @@ where
             Listeners::Each(listeners) => {
                 scope(async |s| {
                     for (index, (context, listener)) in listeners.into_iter().enumerate() {
-                        let accepting = accept_all(listener, shared.clone(), None);
+                        let accepting = frame_dyn(accept_all(listener, shared.clone(), None));
                         s.named(format!("acceptor {index}")).on(&context).spawn(accepting);
                     }
                     Ok(())
@@ -295,14 +295,14 @@ async fn listen<K: Kind>(
     let default = if cfg!(target_os = "linux") { Accepting::PerContext } else { Accepting::HandOver };
     match contexts {
         Some(contexts) if accepting.unwrap_or(default) == Accepting::PerContext => {
-            listen_on_each(&contexts, addresses, options).await.map(Listeners::Each)
+            listen_on_each(&contexts, addresses, options).map(Listeners::Each)
         }
-        contexts => Ok(Listeners::One(bind(addresses, options)?, contexts)),
+        contexts => Ok(Listeners::One(bind(&current_driver()?, addresses, options)?, contexts)),
     }
 }
 
 /// Binds a listener on each context, all to the first address that can be used.
-async fn listen_on_each<K: Kind>(
+fn listen_on_each<K: Kind>(
     contexts: &Contexts,
     addresses: Vec<SocketAddr>,
     options: &ListenOptions,
@@ -314,8 +314,9 @@ async fn listen_on_each<K: Kind>(
     let mut addresses = addresses;
     let mut listeners: Vec<(IoExecutor, Listener<K>)> = Vec::with_capacity(contexts.all().len());
     for context in contexts.all() {
-        let (at, options) = (addresses, options.clone());
-        let listener = run_on(context, async move { bind(at, &options) }).await?;
+        // Any thread may call a driver.
+        let driver = driver_of_executor(context).ok_or_else(shut_down)?;
+        let listener = bind(&driver, addresses, &options)?;
         // The others are bound to the port that the first one got.
         addresses = K::any(&listener.local_addr()?).internet().into_iter().collect();
         listeners.push((context.clone(), listener));
