@@ -7,18 +7,20 @@
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
 
 /// A value whose destructor is a call of [`DropOutOfLine::drop_out_of_line`].
 pub struct OutOfLine<T: DropOutOfLine>(ManuallyDrop<T>);
 
 /// A type with a function that drops its values.
 pub trait DropOutOfLine: Sized {
-    /// Drops the value, with [`LastUse::drop_here`]. An implementation is `#[inline(never)]`, and not generic.
+    /// Drops the value, with [`LastUse::drop_here`]. An implementation is `#[inline(never)]`; one that is not generic
+    /// is compiled once in the whole program, and a generic one once in each crate.
     fn drop_out_of_line(value: LastUse<'_, Self>);
 
     /// Returns false if there is nothing to drop. Inlined, for values that are mostly empty.
     #[inline(always)]
-    fn has_something_to_drop(&self) -> bool {
+    fn has_something_to_drop(&mut self) -> bool {
         true
     }
 }
@@ -41,6 +43,28 @@ impl<T: DropOutOfLine> OutOfLine<T> {
     #[inline]
     pub const fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))
+    }
+
+    /// Returns the value of a pinned field.
+    #[inline]
+    pub fn as_pin(self: Pin<&mut Self>) -> Pin<&mut T> {
+        // SAFETY: the value is pinned with `self`: it is dropped in place, and only `&mut Self`, which is not to be
+        // had from a pin of a type that is not `Unpin`, gives `&mut T`.
+        unsafe { self.map_unchecked_mut(|this| &mut *this.0) }
+    }
+}
+
+/// A future that may have ended. That is asked through `&mut`: a future that has started is not inspected through a
+/// shared reference.
+impl<F> DropOutOfLine for Option<F> {
+    #[inline(never)]
+    fn drop_out_of_line(future: LastUse<'_, Self>) {
+        future.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        matches!(self, Some(_))
     }
 }
 

@@ -70,7 +70,7 @@ impl DropOutOfLine for LazySurroundings {
     }
 
     #[inline]
-    fn has_something_to_drop(&self) -> bool {
+    fn has_something_to_drop(&mut self) -> bool {
         self.0.get().is_some()
     }
 }
