@@ -11,7 +11,7 @@ use convoke_task::raw::{Found, Seen};
 /// that one thread has opened).
 pub(super) fn build(found: Found) -> Tree {
     let (tasks, names) = (found.tasks, found.names);
-    let in_order = sorted(tasks.iter().map(|task| task.order));
+    let in_order = sorted(tasks.iter().zip(0..).map(|(task, index)| (task.order.0, task.order.1, index)).collect());
     let seen: Vec<&Seen> = in_order.iter().map(|&(_, _, index)| &tasks[index]).collect();
     let at = Places::of(seen.iter().map(|task| task.address));
     let named = Places::of(names.iter().map(|(address, _)| *address));
@@ -46,9 +46,9 @@ type Key = (u64, usize, usize);
 
 /// Returns the keys in order, each with its index behind it: equal ones stay in theirs. A heap, and no sort of the
 /// standard library, which is several times as much code in every program.
-fn sorted(keys: impl Iterator<Item = (u64, usize)>) -> Vec<Key> {
-    let keys = keys.enumerate().map(|(index, (first, second))| (first, second, index));
-    keys.collect::<BinaryHeap<_>>().into_sorted_vec()
+#[inline(never)]
+fn sorted(keys: Vec<Key>) -> Vec<Key> {
+    BinaryHeap::from(keys).into_sorted_vec()
 }
 
 /// The indices of addresses.
@@ -56,7 +56,7 @@ struct Places(Vec<Key>);
 
 impl Places {
     fn of(addresses: impl Iterator<Item = usize>) -> Self {
-        Self(sorted(addresses.map(|address| (0, address))))
+        Self(sorted(addresses.zip(0..).map(|(address, index)| (0, address, index)).collect()))
     }
 
     /// Returns the index of the last one that is this address.
