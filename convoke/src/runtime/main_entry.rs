@@ -49,7 +49,8 @@ pub struct Main {
 }
 
 impl Main {
-    /// Creates one with as many contexts, and as many threads in the pool, as there are cores.
+    /// Creates one with as many contexts, and as many threads in the pool, as there are cores. The pool is started when
+    /// it is first asked for.
     pub fn new() -> Self {
         let limits = Limits { grace: STOP_GRACE, second_signal_after: SECOND_SIGNAL_AFTER };
         Self { runtime: Runtime::builder(), limits }

@@ -38,6 +38,7 @@ use convoke_task::{Bound, current, frame_dyn, scope};
 use super::kind::Kind;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
+use super::to_address::resolve_own;
 use acceptor::{HandOver, accept_all};
 use listen_at::{ListenPlace, bind, check_unused};
 
@@ -291,7 +292,7 @@ async fn listen<K: Kind>(
         ListenPlace::Listener(listener) => return Ok(Listeners::One(listener, contexts)),
         ListenPlace::Query(query) => query,
     };
-    let addresses = super::resolve(query).await?;
+    let addresses = resolve_own(query).await?;
     let default = if cfg!(target_os = "linux") { Accepting::PerContext } else { Accepting::HandOver };
     match contexts {
         Some(contexts) if accepting.unwrap_or(default) == Accepting::PerContext => {
