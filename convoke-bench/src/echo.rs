@@ -21,7 +21,7 @@ mod servers;
 mod serving;
 
 pub(crate) use pair::{Idle, Pair, server_instructions};
-pub(crate) use servers::peers;
+pub(crate) use servers::{peers, peers_on_cores};
 
 use std::process::ExitCode;
 
@@ -33,6 +33,8 @@ use serving::Serve;
 pub(crate) enum Transport {
     Tcp,
     Udp,
+    /// TCP, and the server computes for each message before it sends it back.
+    Work,
 }
 
 impl Transport {
@@ -40,11 +42,12 @@ impl Transport {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
+            Self::Work => "work",
         }
     }
 
     fn named(name: &str) -> Option<Self> {
-        [Self::Tcp, Self::Udp].into_iter().find(|transport| transport.name() == name)
+        [Self::Tcp, Self::Udp, Self::Work].into_iter().find(|transport| transport.name() == name)
     }
 }
 

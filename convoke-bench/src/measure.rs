@@ -114,7 +114,7 @@ fn calibrate(scenario: &Scenario, run: &mut dyn Run, target: Duration) -> u64 {
     let mut ops = scenario.whole_batches(1);
     loop {
         let cost = run.run(ops);
-        if scenario.unit == Unit::Bytes {
+        if scenario.unit != Unit::Nanoseconds {
             return ops;
         }
         if cost >= target / 4.0 {

@@ -8,6 +8,8 @@ mod await_hop;
 mod await_inline;
 mod bulk;
 mod channels;
+mod cores;
+mod fairness;
 mod frame;
 mod generator;
 mod hop;
@@ -63,6 +65,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         udp_echo::scenarios(),
         idle_connection::scenarios(),
         timers::scenarios(),
+        fairness::scenarios(),
+        cores::scenarios(),
     ]
     .into_iter()
     .flatten()
@@ -115,6 +119,8 @@ impl<F: FnMut(u64) -> C, C: Cost> Run for InThisProcess<F> {
 pub(crate) enum Unit {
     Nanoseconds,
     Bytes,
+    /// Nanoseconds of lateness, which say nothing about the time of an op.
+    Late,
 }
 
 impl Unit {
@@ -122,6 +128,7 @@ impl Unit {
         match self {
             Self::Nanoseconds => "ns",
             Self::Bytes => "bytes",
+            Self::Late => "ns late",
         }
     }
 }
@@ -145,6 +152,16 @@ pub(crate) struct Bytes(pub(crate) u64);
 impl Cost for Bytes {
     fn number(self) -> f64 {
         self.0 as f64
+    }
+}
+
+/// A cost in lateness.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late(pub(crate) Duration);
+
+impl Cost for Late {
+    fn number(self) -> f64 {
+        self.0.number()
     }
 }
 

@@ -58,7 +58,10 @@ impl Load {
     /// they took, and the number of all requests, including those before and after.
     pub(super) fn run(&self) -> io::Result<()> {
         linux::end_with_parent()?;
-        linux::stay_on_core(CORE)?;
+        // A server that computes may have all cores; the kernel then finds a place for the load.
+        if self.transport != Transport::Work {
+            linux::stay_on_core(CORE)?;
+        }
         linux::allow_many_sockets()?;
         let mut generator = Generator::connect(self)?;
         println!("ready");
@@ -249,7 +252,7 @@ impl Socket {
     fn connect(transport: Transport, port: u16) -> io::Result<Self> {
         let server = (Ipv4Addr::LOCALHOST, port);
         Ok(match transport {
-            Transport::Tcp => {
+            Transport::Tcp | Transport::Work => {
                 let stream = TcpStream::connect(server)?;
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;

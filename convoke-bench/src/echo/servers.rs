@@ -8,6 +8,7 @@
 mod compio;
 mod convoke;
 mod monoio;
+mod on_cores;
 mod raw_epoll;
 mod smol;
 mod tokio;
@@ -24,6 +25,16 @@ pub(super) struct Server {
 pub(super) fn all() -> impl Iterator<Item = Server> {
     [convoke::SERVER, tokio::SERVER, smol::SERVER, monoio::SERVER, compio::SERVER, raw_epoll::SERVER]
         .into_iter()
+}
+
+/// Returns the servers that compute, on one core and on two.
+pub(super) fn on_cores() -> impl Iterator<Item = on_cores::CoresServer> {
+    on_cores::SERVERS.into_iter()
+}
+
+/// Returns the names of the servers that compute.
+pub(crate) fn peers_on_cores() -> impl Iterator<Item = &'static str> {
+    on_cores().map(|server| server.peer)
 }
 
 /// Returns the names of all servers, in the order of the report.

@@ -49,21 +49,17 @@ impl Serve {
 
     /// Prints the port of its socket, and serves until the process ends.
     pub(super) fn run(&self) -> io::Result<()> {
-        let server = servers::all()
-            .find(|server| server.peer == self.peer)
-            .ok_or_else(|| io::Error::other(format!("there is no server {}", self.peer)))?;
         linux::end_with_parent()?;
-        linux::stay_on_core(CORE)?;
         linux::allow_many_sockets()?;
-        let any_port = (Ipv4Addr::LOCALHOST, 0);
+        if self.transport == Transport::Work {
+            return self.run_on_cores();
+        }
+        let server = servers::all().find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
+        linux::stay_on_core(CORE)?;
         match self.transport {
-            Transport::Tcp => {
-                let listener = TcpListener::bind(any_port)?;
-                listener.set_nonblocking(true)?;
-                self.begin(listener.local_addr()?.port());
-                (server.tcp)(listener, self.buffer);
-            }
+            Transport::Tcp | Transport::Work => (server.tcp)(self.listener()?, self.buffer),
             Transport::Udp => {
+                let any_port = (Ipv4Addr::LOCALHOST, 0);
                 let socket = UdpSocket::bind(any_port)?;
                 socket.set_nonblocking(true)?;
                 self.begin(socket.local_addr()?.port());
@@ -71,6 +67,29 @@ impl Serve {
             }
         }
         Err(io::Error::other(format!("the server {} has ended by itself", self.peer)))
+    }
+
+    /// Serves on all cores, or on one, as the server says.
+    fn run_on_cores(&self) -> io::Result<()> {
+        let server =
+            servers::on_cores().find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
+        if server.cores == 1 {
+            linux::stay_on_core(CORE)?;
+        }
+        (server.serve)(self.listener()?, self.buffer, server.cores);
+        Err(io::Error::other(format!("the server {} has ended by itself", self.peer)))
+    }
+
+    /// Binds a listener, and prints its port.
+    fn listener(&self) -> io::Result<TcpListener> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        self.begin(listener.local_addr()?.port());
+        Ok(listener)
+    }
+
+    fn unknown(&self) -> io::Error {
+        io::Error::other(format!("there is no server {}", self.peer))
     }
 
     fn begin(&self, port: u16) {

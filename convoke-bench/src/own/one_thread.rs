@@ -1,10 +1,11 @@
-//! Convoke's run loop as a single-threaded runtime: a scope in which the contestant's tasks are started.
+//! Convoke's I/O context of one thread, with its driver, as users run it: a scope in which the contestant's tasks are
+//! started.
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
+use convoke::driver::io_context;
 use convoke::env::Changes;
-use convoke::executor::{BlockOn, RunLoop};
 use convoke::raw::Frame;
 use convoke::scope::Handle;
 use convoke::scope::OnOwnerThread;
@@ -42,7 +43,11 @@ pub(crate) fn run_with<F: Future + 'static>(changes: Changes, work: impl FnOnce(
         .await;
         output
     };
-    RunLoop::new().block_on_with(changes, all).unwrap().expect("the scope has ended")
+    io_context()
+        .expect("an I/O context starts")
+        .block_on_with(changes, all)
+        .unwrap()
+        .expect("the scope has ended")
 }
 
 impl InScope {

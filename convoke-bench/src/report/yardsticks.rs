@@ -10,7 +10,7 @@ pub(super) fn headings(scenario: &Scenario) -> String {
     }
     let (of_all, ratio) = match scenario.unit {
         Unit::Nanoseconds => (format!(" {:>10} {:>13} {:>7}", "ops/s", "server ns/op", "kernel"), "ops/s"),
-        Unit::Bytes => (String::new(), "bytes"),
+        Unit::Bytes | Unit::Late => (String::new(), scenario.unit.name()),
     };
     let ratios = scenario.yardsticks.iter().map(|yardstick| format!("  {ratio}:{yardstick}"));
     of_all + &ratios.collect::<String>()
@@ -28,13 +28,13 @@ pub(super) fn cells(scenario: &Scenario, rows: &[Measured], row: &Measured) -> S
             let kernel = kernel.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
             (format!(" {:>10.0} {server:>13} {kernel:>7}", 1e9 / cost), "ops/s".len())
         }
-        Unit::Bytes => (String::new(), "bytes".len()),
+        Unit::Bytes | Unit::Late => (String::new(), scenario.unit.name().len()),
     };
     let ratios = scenario.yardsticks.iter().map(|yardstick| {
         let other = rows.iter().find(|row| row.peer == *yardstick).map(|row| row.cost_per_op.median);
         let ratio = other.map_or("-".to_owned(), |other| match scenario.unit {
             Unit::Nanoseconds => format!("{:.2}", other / cost),
-            Unit::Bytes => format!("{:.2}", cost / other),
+            Unit::Bytes | Unit::Late => format!("{:.2}", cost / other),
         });
         format!("  {ratio:>0$}", width + 1 + yardstick.len())
     });

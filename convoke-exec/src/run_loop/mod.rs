@@ -391,8 +391,10 @@ unsafe impl Timers for Shared {
 
     fn arm_after(&self, timer: IdleTimer, duration: Duration) -> Option<Instant> {
         if Runner::is_running(self) {
-            // This thread runs the loop, which checks its timers before it sleeps.
+            // This thread runs the loop, which reads the clock before its next run: once for all durations that
+            // one run has armed.
             self.timers.arm_at_next_check(timer, duration);
+            Runner::settle_next();
             return None;
         }
         let at = Shared::now(self) + duration;

@@ -27,6 +27,13 @@ pub struct Runner {
     runs_left: Cell<u32>,
     /// Number of calls on sources left before the next check.
     calls_left: Cell<u32>,
+    /// Work that was queued when the running task spent its budget. All that is in `waiting` then, as the task itself,
+    /// was queued later, and runs behind the work that the next check finds.
+    ahead: LocalRunQueue,
+    /// Set if the task that ran last has spent its budget.
+    has_yielded: Cell<bool>,
+    /// Set if durations were armed that start before the next run. `runs_left` is zero then, and this is its value.
+    runs_left_unsettled: Cell<Option<u32>>,
 }
 
 /// The point at which a loop asks whether it goes on.
@@ -63,6 +70,9 @@ impl Runner {
             waiting: LocalRunQueue::new(),
             runs_left: Cell::new(LOOK_EACH),
             calls_left: Cell::new(CALLS_PER_CHECK),
+            ahead: LocalRunQueue::new(),
+            has_yielded: Cell::new(false),
+            runs_left_unsettled: Cell::new(None),
         }
     }
 
@@ -99,9 +109,35 @@ impl Runner {
         })
     }
 
-    /// Makes the loop that this thread runs, if any, check inbox, timers and sleeper before its next run.
-    fn check_next() {
-        RUNNING.with(|running| running.with(|_, runner| runner.runs_left.set(0)));
+    /// Makes the loop that this thread runs start the durations that were armed, before its next run.
+    #[inline]
+    pub(super) fn settle_next() {
+        RUNNING.with(|running| {
+            running.with(|_, runner| {
+                if runner.runs_left_unsettled.get().is_none() {
+                    runner.runs_left_unsettled.set(Some(runner.runs_left.replace(0)));
+                }
+            });
+        });
+    }
+
+    /// Makes the loop check inbox, timers and sleeper before its next run.
+    #[inline]
+    fn check_next(&self) {
+        self.runs_left.set(0);
+        self.runs_left_unsettled.set(None);
+    }
+
+    /// Makes the loop that this thread runs, if any, check before its next run, and run what the check finds before the
+    /// running task, which yields.
+    fn yield_running() {
+        RUNNING.with(|running| {
+            running.with(|_, runner| {
+                runner.ahead.append(runner.waiting.take_all());
+                runner.has_yielded.set(true);
+                runner.check_next();
+            });
+        });
     }
 
     /// Counts a call on a source. After [`CALLS_PER_CHECK`] of them, of all tasks together, the loop that this
@@ -113,7 +149,7 @@ impl Runner {
                 let left = runner.calls_left.get().saturating_sub(1);
                 runner.calls_left.set(left);
                 if left == 0 {
-                    runner.runs_left.set(0);
+                    runner.check_next();
                 }
             });
         });
@@ -123,7 +159,7 @@ impl Runner {
     fn enter<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
         *shared.lock_runner() = Some(thread::current());
         let _set_aside = set_aside();
-        let _on_yield = budget::on_yield(Self::check_next);
+        let _on_yield = budget::on_yield(Self::yield_running);
         // SAFETY: only the thread that created a loop runs it: a `RunLoop` is not `Send`, and the loop of a
         // `sync_wait` lies in its stack frame.
         let _on_owner = unsafe { shared.owner.enter() };
@@ -167,7 +203,7 @@ impl Runner {
 
     /// Returns true if the local queue is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.ahead.is_empty()
     }
 
     /// Runs until nothing is queued. Returns the number of pieces.
@@ -226,6 +262,7 @@ impl Runner {
     pub(super) fn clear(&self) {
         // Stopped work may post to this queue, so repeat until it stays empty.
         while !self.is_empty() {
+            drop(self.ahead.take_all());
             drop(self.waiting.take_all());
         }
     }
@@ -239,25 +276,43 @@ impl Runner {
             self.runs_left.set(runs_left - 1);
             return Some(runnable);
         }
-        self.next_after_check(shared, runs_left == 0)
+        self.next_after_check(shared)
     }
 
-    /// Takes the inbox, calls due timers, and returns the next work. Out of line, to keep the path of work
+    /// Starts durations, takes the inbox, calls due timers, and returns the next work. Out of line, to keep the path of work
     /// that is already queued short.
     #[inline(never)]
-    fn next_after_check(&self, shared: &Shared, check_sleeper: bool) -> Option<Runnable> {
+    fn next_after_check(&self, shared: &Shared) -> Option<Runnable> {
+        let unsettled = self.runs_left_unsettled.take();
+        let runs_left = unsettled.unwrap_or(self.runs_left.get());
+        if unsettled.is_some() {
+            shared.timers.settle(|| shared.now());
+            if runs_left > 0
+                && let Some(runnable) = self.waiting.pop()
+            {
+                self.runs_left.set(runs_left - 1);
+                return Some(runnable);
+            }
+        }
+        let behind = self.has_yielded.take().then(|| {
+            let behind = self.waiting.take_all();
+            self.waiting.append(self.ahead.take_all());
+            behind
+        });
         self.calls_left.set(CALLS_PER_CHECK);
         self.waiting.append(shared.inbox.take());
         if !shared.timers.is_empty() {
             shared.timers.call_some_due(shared.now(), TIMERS_PER_CHECK);
         }
         let Some(sleeper) = shared.sleeper() else {
+            self.waiting.append(behind.unwrap_or_default());
             self.runs_left.set(LOOK_EACH - 1);
             return self.waiting.pop();
         };
-        if check_sleeper {
+        if runs_left == 0 {
             sleeper.look();
         }
+        self.waiting.append(behind.unwrap_or_default());
         self.next_chosen(sleeper)
     }
 

@@ -302,6 +302,35 @@ fn a_consumer_of_a_busy_channel_does_not_delay_a_timer() {
 
 #[cfg(unix)]
 #[test]
+fn a_sleep_is_over_before_a_busy_task_runs_twice() {
+    let outcome = io_context().unwrap().block_on(async {
+        let awaits = Arc::new(AtomicU32::new(0));
+        let over = Arc::new(AtomicBool::new(false));
+        scope(async |s| {
+            let (counts, ends) = (awaits.clone(), over.clone());
+            s.spawn(async move {
+                let lock = Mutex::new(());
+                while !ends.load(Ordering::Relaxed) {
+                    drop(lock.lock().await);
+                    counts.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            checkpoint().await;
+            for _ in 0..10 {
+                let before = awaits.load(Ordering::Relaxed);
+                // It starts now and not when the loop next checks its timers, and is due after one run of the other.
+                sleep(Duration::from_nanos(1)).await;
+                let meanwhile = awaits.load(Ordering::Relaxed) - before;
+                assert!(meanwhile <= PER_POLL, "{meanwhile} awaits of the busy task");
+            }
+            over.store(true, Ordering::Relaxed);
+        })
+        .await;
+    });
+    outcome.unwrap();
+}
+
+#[test]
 fn a_consumer_of_a_busy_channel_does_not_hide_a_signal() {
     use convoke::signal::{Signal, raise, signals};
 
