@@ -94,4 +94,10 @@ mod tests {
         assert_eq!(server_of(&readme), Some(server));
         assert_eq!(server_of("```rust\nfn other() {}\n```\n"), None);
     }
+
+    #[test]
+    fn readme_has_the_server() {
+        let server = server_of(include_str!("../../../README.md"));
+        assert!(server.is_some_and(|server| server.contains("#[convoke::main]")));
+    }
 }

@@ -13,6 +13,10 @@ use crate::net::listener::Listener;
 use crate::net::tcp::bind_first;
 use crate::net::to_address::{AddressQuery, ToAddress};
 
+/// True if a server at an address hands its connections to other contexts by default: only Linux spreads them over
+/// several listeners.
+pub(super) const HANDS_OVER: bool = !cfg!(target_os = "linux");
+
 /// A value that a server can listen at: an address, or a [`Listener`] of any kind.
 #[diagnostic::on_unimplemented(
     message = "a server cannot listen at `{Self}`",
@@ -22,12 +26,17 @@ pub trait ListenAt {
     /// The kind of its connections.
     type Kind: Kind;
 
+    /// True if connections are handed to other contexts, unless the server is told otherwise.
+    #[doc(hidden)]
+    const HANDS_OVER: bool;
+
     #[doc(hidden)]
     fn into_place(self) -> ListenPlace<Self::Kind>;
 }
 
 impl<A: ToAddress> ListenAt for A {
     type Kind = Internet;
+    const HANDS_OVER: bool = HANDS_OVER;
 
     fn into_place(self) -> ListenPlace<Internet> {
         ListenPlace::Query(self.to_address())
@@ -36,6 +45,7 @@ impl<A: ToAddress> ListenAt for A {
 
 impl<K: Kind> ListenAt for Listener<K> {
     type Kind = K;
+    const HANDS_OVER: bool = true;
 
     fn into_place(self) -> ListenPlace<K> {
         ListenPlace::Listener(self)

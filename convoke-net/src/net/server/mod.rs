@@ -39,8 +39,8 @@ use super::kind::Kind;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::to_address::resolve_own;
-use acceptor::{HandOver, accept_all};
-use listen_at::{ListenPlace, bind, check_unused};
+use acceptor::{HandOver, SpawnThere, accept_all, spawn_there};
+use listen_at::{HANDS_OVER, ListenPlace, bind, check_unused};
 
 /// The default maximum number of connections of a server.
 pub const DEFAULT_CONNECTIONS: usize = 16_384;
@@ -115,6 +115,7 @@ where
         connections: DEFAULT_CONNECTIONS,
         grace: DRAIN_GRACE,
         accepting: None,
+        spawn_there: if L::HANDS_OVER { Some(spawn_there) } else { None },
         options: ListenOptions::new(),
         report: Arc::new(|report| eprintln!("{report}")),
         on_listening: None,
@@ -147,6 +148,8 @@ pub struct Server<K: Kind, H> {
     connections: usize,
     grace: Duration,
     accepting: Option<Accepting>,
+    /// Set if connections may be handed over.
+    spawn_there: Option<SpawnThere<K, H>>,
     options: ListenOptions,
     report: Report,
     on_listening: Option<OnListening<K>>,
@@ -183,12 +186,6 @@ impl<K: Kind, H> Server<K, H> {
     /// are shut down. Default: [`DRAIN_GRACE`].
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
-        self
-    }
-
-    /// Sets how connections are spread over contexts. Default: see [`Accepting`].
-    pub fn accepting(mut self, accepting: Accepting) -> Self {
-        self.accepting = Some(accepting);
         self
     }
 
@@ -232,6 +229,13 @@ where
     H: Fn(SocketStream<K>, K::Address) -> F + Send + Sync + 'static,
     F: Future<Output: ConnectionOutput> + Send + 'static,
 {
+    /// Sets how connections are spread over contexts. Default: see [`Accepting`].
+    pub fn accepting(mut self, accepting: Accepting) -> Self {
+        self.accepting = Some(accepting);
+        self.spawn_there = Some(spawn_there);
+        self
+    }
+
     async fn run(self) -> io::Result<()> {
         let contexts = current::local(&CONTEXTS).filter(|contexts| contexts.all().len() > 1);
         let listeners = listen(self.at, contexts, self.accepting, &self.options).await?;
@@ -248,7 +252,9 @@ where
         }
         match listeners {
             Listeners::One(listener, contexts) => {
-                accept_all(listener, shared, contexts.map(HandOver::new).transpose()?).await
+                let hand_over = contexts.zip(self.spawn_there);
+                let hand_over = hand_over.map(|(contexts, spawn)| HandOver::new(contexts, spawn)).transpose()?;
+                accept_all(listener, shared, hand_over).await
             }
             Listeners::Each(listeners) => {
                 scope(async |s| {
@@ -293,7 +299,7 @@ async fn listen<K: Kind>(
         ListenPlace::Query(query) => query,
     };
     let addresses = resolve_own(query).await?;
-    let default = if cfg!(target_os = "linux") { Accepting::PerContext } else { Accepting::HandOver };
+    let default = if HANDS_OVER { Accepting::HandOver } else { Accepting::PerContext };
     match contexts {
         Some(contexts) if accepting.unwrap_or(default) == Accepting::PerContext => {
             listen_on_each(&contexts, addresses, options).map(Listeners::Each)
