@@ -27,6 +27,7 @@
 //! | `adopted` (in [`raw`]) | operations that a task owns on behalf of a future |
 //! | [`AwaitError`], [`CleanupFailure`], [`FailsAs`] | how the errors of several pieces of work combine |
 //! | `intrusive_list` (in [`raw`]) | a list that is linked through its nodes |
+//! | `out_of_line` (in [`raw`]) | a field whose destructor is a call |
 //! | `scoped_ref` (in [`raw`]) | a thread's reference to a value on its stack |
 //! | `watching` (in [`raw`]) | which task each thread polls, for diagnosis |
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
@@ -42,6 +43,7 @@ mod frame;
 pub mod frames;
 mod intrusive_list;
 mod never;
+mod out_of_line;
 pub mod outcome;
 mod panic;
 mod random;
@@ -90,6 +92,7 @@ pub mod raw {
         OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, outside_a_task,
     };
     pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
+    pub use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
     pub use crate::random::Random;
     pub use crate::report_panic::{contain, report_panic};
     pub use crate::scoped_ref::ScopedRef;

@@ -22,6 +22,7 @@ mod inbox;
 pub mod limited;
 pub mod pool;
 mod run_loop;
+mod start_thread;
 pub mod strand;
 pub mod time;
 mod view;
@@ -47,6 +48,8 @@ pub mod raw {
     pub use crate::run_loop::{CALLS_PER_CHECK, LOOK_EACH, Moment, Sleeper, count_call};
     #[doc(hidden)]
     pub use crate::run_loop::{Runner, Shared};
+    #[doc(hidden)]
+    pub use crate::start_thread::start_thread;
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]

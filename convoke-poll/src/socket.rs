@@ -12,7 +12,6 @@ use convoke_io::driver::StandardSocket;
 use crate::poller::Handle;
 
 /// A socket with its cached descriptor.
-#[derive(Debug)]
 pub(crate) struct Socket {
     standard: StandardSocket,
     /// The descriptor of `standard`. It is not really `'static`: `handle` lends it only while `self` is

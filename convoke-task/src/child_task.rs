@@ -12,7 +12,9 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, post_contained};
+use convoke_core::raw::{
+    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, OutOfLine, post_contained,
+};
 use convoke_core::{ExecutorRef, Never, Outcome};
 
 use crate::solo_parent::SoloParent;
@@ -106,7 +108,7 @@ pub struct TaskOperation<F, R> {
     /// Set until the task leaves.
     receiver: UnsafeCell<Option<R>>,
     /// Set by `start`.
-    parent: UnsafeCell<Option<SoloParent>>,
+    parent: UnsafeCell<Option<OutOfLine<SoloParent>>>,
     _pinned: PhantomPinned,
 }
 
@@ -125,7 +127,7 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
             let Some(receiver) = &*parts.receiver.get_const() else { return };
             let env = NonNull::from(receiver.env());
             let link = ParentLink::borrowing(env, Inside::current());
-            let parent = &*(*parts.parent.get()).insert(SoloParent::new(link, name));
+            let parent = &*(*parts.parent.get()).insert(OutOfLine::new(SoloParent::new(link, name)));
             match parent.create(Spawnable::borrowing(future), ToReceiver(this), location) {
                 Ok(task) => {
                     // Another thread may run the task to its end, and complete the receiver, while `dispatch`

@@ -109,6 +109,17 @@ impl<T> FrameArc<T> {
         Self { counted: raw.cast() }
     }
 
+    /// Drops the value, and frees the memory: this was the last reference. A function of its own, because the
+    /// destructor is copied to wherever a reference is dropped.
+    #[inline(never)]
+    fn destroy(&mut self) {
+        // SAFETY: the destructor of the last reference has called this.
+        unsafe {
+            let _memory = Memory { allocator: self.counted().allocator.clone(), counted: self.counted };
+            self.counted.drop_in_place();
+        }
+    }
+
     fn counted(&self) -> &Counted<T> {
         // SAFETY: `self` is a counted reference.
         unsafe { self.counted.as_ref() }
@@ -142,11 +153,7 @@ impl<T> Drop for FrameArc<T> {
             // Orders what other threads did before they dropped their references before the destructor. A
             // load and not a fence, which ThreadSanitizer does not support.
             self.counted().references.load(Ordering::Acquire);
-            // SAFETY: this was the last reference.
-            unsafe {
-                let _memory = Memory { allocator: self.counted().allocator.clone(), counted: self.counted };
-                self.counted.drop_in_place();
-            }
+            self.destroy();
         }
     }
 }

@@ -198,7 +198,8 @@ impl<F: Future + ?Sized> Future for Framed<F> {
 }
 
 impl<F: ?Sized> Drop for Framed<F> {
-    #[inline]
+    // Not inlined: it is copied to wherever one is dropped.
+    #[inline(never)]
     fn drop(&mut self) {
         /// Frees the memory, also if the destructor of the future panics.
         struct Free<'a>(&'a FrameAllocator, NonNull<u8>, Layout);

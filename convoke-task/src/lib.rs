@@ -80,6 +80,8 @@ pub mod raw {
 
     #[doc(hidden)]
     pub use crate::flow::Returns;
+    #[doc(hidden)]
+    pub use crate::launch::{BoxedFuture, block_on_boxed};
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub use crate::region::explored;

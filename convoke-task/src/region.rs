@@ -8,7 +8,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{
+    DropOutOfLine, Frame, FrameOwner, LastUse, OutOfLine, Polled, StopWatch, outside_a_task,
+};
 use convoke_core::{Env, StopReason};
 
 use crate::surroundings::Surroundings;
@@ -51,10 +53,26 @@ pub struct Region {
     shielded: bool,
     deadline: Option<Instant>,
     /// Created when something inside asks for the environment.
-    surroundings: OnceCell<Box<Surroundings>>,
+    surroundings: OutOfLine<LazySurroundings>,
     stopped: Cell<bool>,
     watch: StopWatch,
     explored: Explored,
+}
+
+/// The environment inside a region, if something has asked for it.
+struct LazySurroundings(OnceCell<Box<Surroundings>>);
+
+impl DropOutOfLine for LazySurroundings {
+    #[cold]
+    #[inline(never)]
+    fn drop_out_of_line(surroundings: LastUse<'_, Self>) {
+        surroundings.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.0.get().is_some()
+    }
 }
 
 /// The state, from poll to poll, of one of several bodies in a region.
@@ -78,7 +96,7 @@ impl Region {
             asked: Cell::new(None),
             shielded: false,
             deadline: None,
-            surroundings: OnceCell::new(),
+            surroundings: OutOfLine::new(LazySurroundings(OnceCell::new())),
             stopped: Cell::new(false),
             watch: StopWatch::new(),
             explored: Explored::new(),
@@ -101,7 +119,7 @@ impl Region {
         if self.asked.get().is_none() {
             self.asked.set(Some(reason));
         }
-        if let (Some(surroundings), Some(reason)) = (self.surroundings.get(), self.asked.get()) {
+        if let (Some(surroundings), Some(reason)) = (self.surroundings.0.get(), self.asked.get()) {
             surroundings.request_stop(reason);
         }
     }
@@ -259,7 +277,7 @@ impl Region {
     /// Returns the environment inside. Its stop token is asked to stop if there is a reason.
     pub(crate) fn env_with(&self, outer: &Frame<'_>, reason: Option<StopReason>) -> &Env {
         let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));
-        let surroundings = self.surroundings.get_or_init(make);
+        let surroundings = self.surroundings.0.get_or_init(make);
         if let Some(reason) = reason {
             surroundings.request_stop(reason);
         }

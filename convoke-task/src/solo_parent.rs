@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::Env;
-use convoke_core::raw::RawCallback;
+use convoke_core::raw::{DropOutOfLine, LastUse, RawCallback};
 use convoke_core::raw::sync::UnsafeCell;
 
 use crate::registry::{Entry, Found, Visit};
@@ -75,11 +75,23 @@ impl SoloParent {
         // the link, or outlives it.
         unsafe {
             let (known, ask_stop) = task.known();
-            self.task.set(Some(known));
+            self.show(known, ask_stop);
+        }
+        Ok(task)
+    }
+
+    /// Shows the task to inspectors, and registers its stop callback.
+    ///
+    /// # Safety
+    /// Rules 2 and 3: called by `create`, for a task that cannot run yet.
+    #[inline(never)]
+    unsafe fn show(&self, task: InList<'static>, ask_stop: AskStop) {
+        self.task.set(Some(task));
+        // SAFETY: rule 1: the parent does not move; rule 2: the callback belongs to `create`, which calls this.
+        unsafe {
             self.entry.link(NonNull::from(self));
             (*self.callback.get()).insert(RawCallback::new(ask_stop)).register(self.link.env().stop());
         }
-        Ok(task)
     }
 
     /// Removes the task from the registry, and the stop callback.
@@ -95,6 +107,13 @@ impl SoloParent {
                 callback.remove();
             }
         }
+    }
+}
+
+impl DropOutOfLine for SoloParent {
+    #[inline(never)]
+    fn drop_out_of_line(parent: LastUse<'_, Self>) {
+        parent.drop_here();
     }
 }
 

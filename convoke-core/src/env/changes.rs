@@ -1,16 +1,21 @@
 //! The changes to an environment that a caller asks for.
 
 use core::fmt;
+use core::mem;
 
 use super::local::Entry;
 use super::{Env, EnvStop, FrameAllocator, Local};
+use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 use crate::stop::StopToken;
 use crate::{Executor, ExecutorRef};
 
 /// A set of changes to an environment, for [`Env::with`] and the adaptors `with_env` and `write_env`.
-#[derive(Default)]
 #[must_use = "changes do nothing until an environment is made with them"]
 pub struct Changes {
+    pub(super) parts: OutOfLine<ChangedParts>,
+}
+
+pub(super) struct ChangedParts {
     pub(super) executor: Option<ExecutorRef>,
     pub(super) stop: Option<StopToken>,
     pub(super) allocator: Option<FrameAllocator>,
@@ -20,62 +25,77 @@ pub struct Changes {
 impl Changes {
     /// Creates an empty set.
     pub const fn new() -> Self {
-        Self { executor: None, stop: None, allocator: None, locals: Vec::new() }
+        let parts = ChangedParts { executor: None, stop: None, allocator: None, locals: Vec::new() };
+        Self { parts: OutOfLine::new(parts) }
     }
 
     /// Changes the executor. An executor whose type is erased already is used as it is.
     pub fn executor<E: Executor>(mut self, executor: E) -> Self {
-        self.executor = Some(ExecutorRef::new(executor));
+        self.parts.executor = Some(ExecutorRef::new(executor));
         self
     }
 
     /// Changes the stop token. To still stop with the parent, give the token of a child of the parent's
     /// source.
     pub fn stop_token(mut self, token: StopToken) -> Self {
-        self.stop = Some(token);
+        self.parts.stop = Some(token);
         self
     }
 
     /// Changes the frame allocator.
     pub fn allocator(mut self, allocator: FrameAllocator) -> Self {
-        self.allocator = Some(allocator);
+        self.parts.allocator = Some(allocator);
         self
     }
 
     /// Sets the value of a key.
     pub fn local<T: Send + Sync + 'static>(mut self, key: &'static Local<T>, value: T) -> Self {
-        self.locals.push(Entry::new(key, value));
+        self.parts.locals.push(Entry::new(key, value));
         self
     }
 
     /// Returns the new executor, if it changes.
     pub fn new_executor(&self) -> Option<&ExecutorRef> {
-        self.executor.as_ref()
+        self.parts.executor.as_ref()
     }
 
-    pub(super) fn apply(self, env: &mut Env) {
-        if let Some(executor) = self.executor {
+    pub(super) fn apply(mut self, env: &mut Env) {
+        let (parts, env) = (&mut self.parts, &mut env.parts);
+        if let Some(executor) = parts.executor.take() {
             env.executor = executor;
         }
-        if let Some(stop) = self.stop {
+        if let Some(stop) = parts.stop.take() {
             env.stop = EnvStop::Owned(stop);
         }
-        if let Some(allocator) = self.allocator {
+        if let Some(allocator) = parts.allocator.take() {
             env.allocator = allocator;
         }
-        for entry in self.locals {
+        for entry in mem::take(&mut parts.locals) {
             env.locals.push(entry);
         }
+    }
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DropOutOfLine for ChangedParts {
+    #[inline(never)]
+    fn drop_out_of_line(parts: LastUse<'_, Self>) {
+        parts.drop_here();
     }
 }
 
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes")
-            .field("executor", &self.executor)
-            .field("stop", &self.stop)
-            .field("allocator", &self.allocator)
-            .field("locals", &self.locals.len())
+            .field("executor", &self.parts.executor)
+            .field("stop", &self.parts.stop)
+            .field("allocator", &self.parts.allocator)
+            .field("locals", &self.parts.locals.len())
             .finish()
     }
 }

@@ -22,6 +22,7 @@ pub use scoped::ScopedEnv;
 use core::fmt;
 use core::ptr::NonNull;
 
+use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 use crate::stop::{InPlaceStop, StopRef, StopToken};
 use crate::{Executor, ExecutorRef};
 use local::Locals;
@@ -44,6 +45,10 @@ use local::Locals;
 /// assert!(env.stop().stop_possible());
 /// ```
 pub struct Env {
+    parts: OutOfLine<Parts>,
+}
+
+struct Parts {
     executor: ExecutorRef,
     stop: EnvStop,
     allocator: FrameAllocator,
@@ -74,24 +79,29 @@ impl Env {
     /// Creates an environment that runs work on `executor`, never stops, and has no locals.
     #[inline]
     pub fn on(executor: ExecutorRef) -> Self {
-        Self {
+        Self::of(Parts {
             executor,
             stop: EnvStop::Owned(StopToken::never()),
             allocator: FrameAllocator::recycling(),
             locals: Locals::EMPTY,
-        }
+        })
+    }
+
+    #[inline]
+    fn of(parts: Parts) -> Self {
+        Self { parts: OutOfLine::new(parts) }
     }
 
     /// Returns the executor that the work runs on.
     #[inline]
     pub fn executor(&self) -> &ExecutorRef {
-        &self.executor
+        &self.parts.executor
     }
 
     /// Borrows the stop token: to check it, or to register a callback for as long as the work lasts.
     #[inline]
     pub fn stop(&self) -> StopRef<'_> {
-        match &self.stop {
+        match &self.parts.stop {
             EnvStop::Owned(token) => token.as_ref(),
             // SAFETY: `ScopedEnv::with_in_place_stop` requires that the source outlives this environment and
             // does not move.
@@ -107,12 +117,12 @@ impl Env {
     /// Returns the allocator for the frames of tasks below.
     #[inline]
     pub fn allocator(&self) -> &FrameAllocator {
-        &self.allocator
+        &self.parts.allocator
     }
 
     /// Returns the value of a key, if it was set here or, for an inherited key, above.
     pub fn local<T: Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<&T> {
-        self.locals.get(key)
+        self.parts.locals.get(key)
     }
 
     /// Creates a copy of this environment with some changes.
@@ -125,18 +135,32 @@ impl Env {
     /// Creates the environment of work that is started below this one and has a life of its own: without the
     /// keys that are not inherited. Copies four handles.
     pub fn child(&self) -> Self {
-        Self { locals: self.locals.child(), ..self.clone() }
+        self.copy(self.parts.locals.child())
+    }
+}
+
+impl Env {
+    /// Copies all but the locals.
+    fn copy(&self, locals: Locals) -> Self {
+        Self::of(Parts {
+            executor: self.parts.executor.clone(),
+            stop: EnvStop::Owned(self.stop_token()),
+            allocator: self.parts.allocator.clone(),
+            locals,
+        })
+    }
+}
+
+impl DropOutOfLine for Parts {
+    #[inline(never)]
+    fn drop_out_of_line(parts: LastUse<'_, Self>) {
+        parts.drop_here();
     }
 }
 
 impl Clone for Env {
     fn clone(&self) -> Self {
-        Self {
-            executor: self.executor.clone(),
-            stop: EnvStop::Owned(self.stop_token()),
-            allocator: self.allocator.clone(),
-            locals: self.locals.clone(),
-        }
+        self.copy(self.parts.locals.clone())
     }
 }
 
@@ -155,10 +179,10 @@ impl<E: Executor> From<E> for Env {
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Env")
-            .field("executor", &self.executor)
+            .field("executor", self.executor())
             .field("stop", &self.stop().reason())
             .field("deadline", &self.stop().deadline())
-            .field("locals", &self.locals)
+            .field("locals", &self.parts.locals)
             .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
-use super::{Changes, Env, EnvStop};
+use super::{Changes, Env, EnvStop, Parts};
 use crate::stop::InPlaceStop;
 
 /// A changed environment that does not outlive the one it was made from. It owns only the parts that were
@@ -33,26 +33,27 @@ impl ScopedEnv {
     /// # Safety
     /// `parent` outlives the result, and neither moves nor changes meanwhile.
     pub unsafe fn new(parent: &Env, changes: Changes) -> Self {
+        let mut changes = changes.parts;
         // SAFETY: rule 2, which this function requires: operations call it with the environment of their
         // receiver, which outlives them.
         let mut this = unsafe { Self::lend(parent) };
-        if let Some(executor) = changes.executor {
-            replace_lent(&mut this.env.executor, executor);
+        if let Some(executor) = changes.executor.take() {
+            replace_lent(&mut this.env.parts.executor, executor);
             this.own_executor = true;
         }
-        if let Some(stop) = changes.stop {
-            replace_lent(&mut this.env.stop, EnvStop::Owned(stop));
+        if let Some(stop) = changes.stop.take() {
+            replace_lent(&mut this.env.parts.stop, EnvStop::Owned(stop));
             this.own_stop = true;
         }
-        if let Some(allocator) = changes.allocator {
-            replace_lent(&mut this.env.allocator, allocator);
+        if let Some(allocator) = changes.allocator.take() {
+            replace_lent(&mut this.env.parts.allocator, allocator);
             this.own_allocator = true;
         }
         if !changes.locals.is_empty() {
-            replace_lent(&mut this.env.locals, parent.locals.clone());
+            replace_lent(&mut this.env.parts.locals, parent.parts.locals.clone());
             this.own_locals = true;
-            for entry in changes.locals {
-                this.env.locals.push(entry);
+            for entry in mem::take(&mut changes.locals) {
+                this.env.parts.locals.push(entry);
             }
         }
         this
@@ -66,7 +67,7 @@ impl ScopedEnv {
         // SAFETY: rule 2, which this function requires: `parent` and `stop` belong to the task and the operation
         // around the one that this environment lies in.
         let mut this = unsafe { Self::lend(parent) };
-        replace_lent(&mut this.env.stop, EnvStop::InPlace(stop));
+        replace_lent(&mut this.env.parts.stop, EnvStop::InPlace(stop));
         this
     }
 
@@ -79,12 +80,13 @@ impl ScopedEnv {
         // token, the handle of an allocator and a list of locals do not change through `&`, so that a bitwise
         // copy stays valid.
         let env = unsafe {
-            Env {
+            let parent = &*parent.parts;
+            Env::of(Parts {
                 executor: ManuallyDrop::into_inner(parent.executor.lend()),
                 stop: ptr::read(&raw const parent.stop),
                 allocator: ptr::read(&raw const parent.allocator),
                 locals: ptr::read(&raw const parent.locals),
-            }
+            })
         };
         let env = ManuallyDrop::new(env);
         Self { env, own_executor: false, own_stop: false, own_allocator: false, own_locals: false }
@@ -106,22 +108,21 @@ impl Deref for ScopedEnv {
 }
 
 impl Drop for ScopedEnv {
-    #[inline]
     fn drop(&mut self) {
-        let env: *mut Env = &mut *self.env;
+        let parts: *mut Parts = &mut *self.env.parts;
         // SAFETY: rule 1: each part is dropped only if it is ours, and the destructor runs once.
         unsafe {
             if self.own_executor {
-                ptr::drop_in_place(&raw mut (*env).executor);
+                ptr::drop_in_place(&raw mut (*parts).executor);
             }
             if self.own_stop {
-                ptr::drop_in_place(&raw mut (*env).stop);
+                ptr::drop_in_place(&raw mut (*parts).stop);
             }
             if self.own_allocator {
-                ptr::drop_in_place(&raw mut (*env).allocator);
+                ptr::drop_in_place(&raw mut (*parts).allocator);
             }
             if self.own_locals {
-                ptr::drop_in_place(&raw mut (*env).locals);
+                ptr::drop_in_place(&raw mut (*parts).locals);
             }
         }
     }

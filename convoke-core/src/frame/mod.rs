@@ -130,6 +130,14 @@ pub enum Polled<T> {
     Stopped,
 }
 
+/// What to do with a body that waits.
+enum Next {
+    /// Poll it once more, in the same poll.
+    Again,
+    Wait,
+    Stop,
+}
+
 /// The *held* flag of a frame before a future in it was polled: see [`Frame::held_before`].
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBefore(bool);
@@ -223,24 +231,50 @@ impl<'a> Frame<'a> {
     /// Polls `body` inside this frame.
     #[inline]
     pub fn poll<F: Future + ?Sized>(&self, mut body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
-        match self.within(|| body.as_mut().poll(cx)) {
-            Poll::Ready(value) => Polled::Ready(value),
-            Poll::Pending if self.held.get() && self.stopped.get() => self.poll_again(body, cx),
-            Poll::Pending if self.held.get() => {
-                // The frames around must not drop it either.
-                Self::hold_current();
-                Polled::Pending
+        let mut again = false;
+        // The poll of the body is called in one place, because it is inlined there.
+        loop {
+            match self.within(|| body.as_mut().poll(cx)) {
+                Poll::Ready(value) => return Polled::Ready(value),
+                Poll::Pending if !(self.held.get() || self.stopped.get() || self.stop_requested) => {
+                    return Polled::Pending;
+                }
+                Poll::Pending => match self.after_pending(again) {
+                    Next::Again => again = true,
+                    Next::Wait => return Polled::Pending,
+                    Next::Stop => return Polled::Stopped,
+                },
             }
-            Poll::Pending if self.stopped.get() => self.end_stopped(),
-            Poll::Pending if self.stop_requested && self.gives_way() => self.end_stopped(),
-            Poll::Pending => Polled::Pending,
         }
     }
 
-    /// Ends a poll in which the body has stopped. Passes the cause on to the frame around this one, whose owner
-    /// may stop with it.
+    /// Says what to do with a body that waits, in which something is held or stopped, or was asked to stop.
     #[cold]
-    fn end_stopped<T>(&self) -> Polled<T> {
+    #[inline(never)]
+    fn after_pending(&self, again: bool) -> Next {
+        match (self.held.get(), self.stopped.get()) {
+            // One future inside is stopped, another one is held. If the held one was dropped in the same poll,
+            // by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether it
+            // still exists.
+            (true, true) if !again => {
+                self.held.set(false);
+                Next::Again
+            }
+            (true, _) => {
+                // The frames around must not drop it either.
+                Self::hold_current();
+                Next::Wait
+            }
+            (false, false) if !again && !(self.stop_requested && self.gives_way()) => Next::Wait,
+            (false, _) => {
+                self.pass_cause_on();
+                Next::Stop
+            }
+        }
+    }
+
+    /// Passes the cause of a stop on to the frame around this one, whose owner may stop with it.
+    fn pass_cause_on(&self) {
         // The frame around the outermost one belongs to another task, or there is none.
         if self.owner.around().is_some() {
             Frame::current(|frame| {
@@ -249,13 +283,11 @@ impl<'a> Frame<'a> {
                 }
             });
         }
-        Polled::Stopped
     }
 
     /// Returns true if a body that waits after a stop request counts as stopped. Nothing inside has stopped or
     /// holds, though all futures of Convoke that hear of the request do one of the two: so the body waits for
     /// a future of another crate.
-    #[cold]
     fn gives_way(&self) -> bool {
         let owner = self.task.owner;
         // A clean-up behind a foreign combinator is not polled each time, and so cannot hold.
@@ -284,22 +316,6 @@ impl<'a> Frame<'a> {
             }
         }
         frame.stop_requested
-    }
-
-    /// Polls once more: one future inside is stopped, another one is held. If the held one was dropped in the
-    /// same poll, by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether
-    /// it still exists.
-    #[cold]
-    fn poll_again<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
-        self.held.set(false);
-        match self.within(|| body.poll(cx)) {
-            Poll::Ready(value) => Polled::Ready(value),
-            Poll::Pending if self.held.get() => {
-                Self::hold_current();
-                Polled::Pending
-            }
-            Poll::Pending => self.end_stopped(),
-        }
     }
 
     /// Runs `f` with this frame as the current one.

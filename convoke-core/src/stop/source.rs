@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::state::{Onward, StopState};
 use super::{RawCallback, StopReason, StopToken};
+use crate::out_of_line::OutOfLine;
 use crate::sync::Arc;
 
 /// The maker of a stop request. Its tokens see the request, and callbacks that are registered with them run.
@@ -31,7 +32,7 @@ use crate::sync::Arc;
 #[doc(alias = "CancellationToken")]
 #[derive(Debug)]
 pub struct StopSource {
-    token: StopToken,
+    token: OutOfLine<StopToken>,
 }
 
 impl StopSource {
@@ -68,7 +69,7 @@ impl StopSource {
 
     /// Returns a token that sees the requests of this source.
     pub fn token(&self) -> StopToken {
-        self.token.clone()
+        (*self.token).clone()
     }
 
     /// Returns true if a stop was requested.
@@ -77,7 +78,8 @@ impl StopSource {
     }
 
     fn with_deadline_option(deadline: Option<Instant>) -> Self {
-        Self { token: StopToken { state: Some(Arc::new(StopState::new(deadline))), link: None } }
+        let token = StopToken { state: Some(Arc::new(StopState::new(deadline))), link: None };
+        Self { token: OutOfLine::new(token) }
     }
 
     fn linked(parent: &StopToken, deadline: Option<Instant>) -> Self {
@@ -100,7 +102,7 @@ impl StopSource {
 impl Clone for StopSource {
     fn clone(&self) -> Self {
         self.state().source_added();
-        Self { token: self.token.clone() }
+        Self { token: OutOfLine::new(self.token()) }
     }
 }
 

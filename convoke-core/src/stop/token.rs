@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::source::Link;
 use super::state::StopState;
 use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource};
+use crate::out_of_line::{DropOutOfLine, LastUse};
 use crate::sync::Arc;
 
 /// A handle that sees the requests of one [`StopSource`]. Cheap to clone, and it keeps the source alive.
@@ -64,6 +65,13 @@ impl StopToken {
     /// Creates a callback that owns this token. Pin it and call [`register`](OwnedStopCallback::register).
     pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> OwnedStopCallback<F> {
         OwnedStopCallback::new(self, f)
+    }
+}
+
+impl DropOutOfLine for StopToken {
+    #[inline(never)]
+    fn drop_out_of_line(token: LastUse<'_, Self>) {
+        token.drop_here();
     }
 }
 

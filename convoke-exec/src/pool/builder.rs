@@ -11,6 +11,7 @@ use crossbeam_deque::Worker as Deque;
 use super::ThreadPool;
 use super::shared::Shared;
 use super::sleepers::MAX_WORKERS;
+use crate::start_thread::start_thread;
 use super::worker::Worker;
 use convoke_core::raw::report_panic;
 
@@ -95,12 +96,9 @@ impl ThreadPoolBuilder {
         let mut pool = ThreadPool::without_threads(shared.clone());
         let port = pool.port();
         for (index, deque) in deques.into_iter().enumerate() {
-            let mut builder = thread::Builder::new().name(format!("{}-{index}", self.name));
-            if let Some(bytes) = self.stack_size {
-                builder = builder.stack_size(bytes);
-            }
             let (shared, stealers) = (shared.clone(), Arc::clone(&stealers));
-            let started = builder.spawn(move || Worker::run(shared, port, index, deque, stealers));
+            let work = move || Worker::run(shared, port, index, deque, stealers);
+            let started = start_thread(format!("{}-{index}", self.name), self.stack_size, Box::new(work));
             // If it fails, dropping the pool ends the threads that were already started.
             pool.add(started.map_err(|error| no_thread(index + 1, threads, &error))?);
         }

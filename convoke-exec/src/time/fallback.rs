@@ -11,6 +11,7 @@ use convoke_core::raw::{ArmedTimer, IdleTimer, Timers};
 use convoke_core::{ExecutorRef, InlineExecutor};
 
 use super::queue::{AfterArm, TimerQueue};
+use crate::start_thread::start_thread;
 
 struct Fallback {
     queue: Arc<TimerQueue>,
@@ -23,9 +24,7 @@ pub(super) fn timers() -> &'static dyn Timers {
     FALLBACK.get_or_init(|| {
         let queue = Arc::new(TimerQueue::new());
         let shared = queue.clone();
-        let thread = thread::Builder::new()
-            .name("convoke-timers".into())
-            .spawn(move || serve(&shared))
+        let thread = start_thread("convoke-timers".into(), None, Box::new(move || serve(&shared)))
             .expect("cannot start the thread `convoke-timers`");
         Fallback { queue, thread: thread.thread().clone() }
     })

@@ -1,7 +1,8 @@
 //! Builds a tree from the tasks that the registry has found. They are not read at the same moment: a task
 //! whose parent was not found becomes a root, and a cycle of parents is cut.
 
-use std::collections::HashMap;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use super::{TaskRecord, TaskState, Tree};
 use convoke_task::raw::{Found, Seen};
@@ -9,15 +10,16 @@ use convoke_task::raw::{Found, Seen};
 /// Builds the tree, oldest tasks first, as far as their order is known (within one scope, and among those
 /// that one thread has opened).
 pub(super) fn build(found: Found) -> Tree {
-    let mut seen = found.tasks;
-    seen.sort_by_key(|task| task.order);
-    let mut names: HashMap<_, _> = found.names.into_iter().collect();
-    let at: HashMap<_, _> = seen.iter().enumerate().map(|(index, task)| (task.address, index)).collect();
+    let (tasks, names) = (found.tasks, found.names);
+    let in_order = sorted(tasks.iter().zip(0..).map(|(task, index)| (task.order.0, task.order.1, index)).collect());
+    let seen: Vec<&Seen> = in_order.iter().map(|&(_, _, index)| &tasks[index]).collect();
+    let at = Places::of(seen.iter().map(|task| task.address));
+    let named = Places::of(names.iter().map(|(address, _)| *address));
     let mut below = vec![Vec::new(); seen.len()];
     let mut roots = Vec::new();
     for (index, task) in seen.iter().enumerate() {
-        match task.above.and_then(|above| at.get(&above)) {
-            Some(above) => below[*above].push(index),
+        match task.above.and_then(|above| at.find(above)) {
+            Some(above) => below[above].push(index),
             None => roots.push(index),
         }
     }
@@ -29,7 +31,8 @@ pub(super) fn build(found: Found) -> Tree {
         let mut next = vec![(root, 0)];
         while let Some((index, depth)) = next.pop() {
             if !core::mem::replace(&mut placed[index], true) {
-                tree.tasks.push(record(&seen[index], &mut names, depth));
+                let name = named.find(seen[index].address).map(|index| names[index].1.clone());
+                tree.tasks.push(record(seen[index], name, depth));
                 next.extend(below[index].iter().rev().map(|child| (*child, depth + 1)));
             }
         }
@@ -38,7 +41,32 @@ pub(super) fn build(found: Found) -> Tree {
     tree
 }
 
-fn record(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: usize) -> TaskRecord {
+/// A sort key, and the index of what it belongs to.
+type Key = (u64, usize, usize);
+
+/// Returns the keys in order, each with its index behind it: equal ones stay in theirs. A heap, and no sort of the
+/// standard library, which is several times as much code in every program.
+#[inline(never)]
+fn sorted(keys: Vec<Key>) -> Vec<Key> {
+    BinaryHeap::from(keys).into_sorted_vec()
+}
+
+/// The indices of addresses.
+struct Places(Vec<Key>);
+
+impl Places {
+    fn of(addresses: impl Iterator<Item = usize>) -> Self {
+        Self(sorted(addresses.zip(0..).map(|(address, index)| (0, address, index)).collect()))
+    }
+
+    /// Returns the index of the last one that is this address.
+    fn find(&self, address: usize) -> Option<usize> {
+        let end = self.0.partition_point(|&(_, other, _)| other <= address);
+        self.0[..end].last().filter(|&&(_, found, _)| found == address).map(|&(_, _, index)| index)
+    }
+}
+
+fn record(seen: &Seen, name: Option<Arc<str>>, depth: usize) -> TaskRecord {
     let view = &seen.look;
     let state = if view.done {
         TaskState::Leaving
@@ -52,7 +80,7 @@ fn record(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: u
     TaskRecord {
         address: seen.address,
         owner_thread: view.home,
-        name: names.remove(&seen.address),
+        name,
         location: view.location,
         state,
         waited_at: view.waits,

@@ -37,6 +37,7 @@ use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, Panic};
 use convoke_exec::RunLoop;
 use convoke_exec::raw::{Moment, Sleeper};
+use convoke_task::raw::{BoxedFuture, block_on_boxed};
 use convoke_task::BlockOn;
 use convoke_task::Context;
 
@@ -109,7 +110,7 @@ impl IoContext {
         let services = &self.shared.services;
         if !services.is_empty() {
             // Services do not panic here. The panic hook has reported panics of other work.
-            let _ = Panic::catch(|| self.block_on(services.close()));
+            let _ = Panic::catch(|| self.block_on_boxed(Changes::new(), Box::pin(services.close())));
         }
         let _ = Panic::catch(|| services.end());
     }
@@ -219,6 +220,16 @@ impl IoContext {
         self.run_loop.rouse();
         let _stops_end_here = ForgetStops(&self.shared);
         self.run_loop.block_on_with(changes, future)
+    }
+
+    /// Runs a future without a type until it has ended: its task is compiled with this crate, and not again with
+    /// every future. Otherwise like [`block_on_with`](IoContext::block_on_with).
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn block_on_boxed(&self, changes: Changes, future: BoxedFuture<'_>) -> Outcome<()> {
+        self.run_loop.rouse();
+        let _stops_end_here = ForgetStops(&self.shared);
+        block_on_boxed(Some(&self.run_loop), changes, future)
     }
 
     /// Runs the work that is ready and polls the driver, without waiting: for a context inside a foreign

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine};
 
 use convoke_io::attempting::Waiting;
 use convoke_io::driver::{Interest, Source};
@@ -103,7 +104,11 @@ impl PollSlot {
 
 /// The slots for both directions of a stream.
 #[derive(Debug)]
-pub(super) struct PollSlots(Option<Box<Slots>>);
+pub(super) struct PollSlots(OutOfLine<AnySlots>);
+
+/// The slots, if there are any.
+#[derive(Debug)]
+struct AnySlots(Option<Box<Slots>>);
 
 #[derive(Debug, Default)]
 struct Slots {
@@ -113,26 +118,38 @@ struct Slots {
 
 impl PollSlots {
     pub(super) const fn new() -> Self {
-        Self(None)
+        Self(OutOfLine::new(AnySlots(None)))
     }
 
     #[inline]
     pub(super) fn reads(&mut self) -> &mut PollSlot {
-        &mut self.0.get_or_insert_default().reads
+        &mut self.0.0.get_or_insert_default().reads
     }
 
     #[inline]
     pub(super) fn writes(&mut self) -> &mut PollSlot {
-        &mut self.0.get_or_insert_default().writes
+        &mut self.0.0.get_or_insert_default().writes
     }
 
     /// Ends both waits. Called before the stream is dropped.
     #[inline]
     pub(super) fn release(&mut self, source: &dyn Source) {
-        if let Some(slots) = &mut self.0 {
+        if let Some(slots) = &mut self.0.0 {
             slots.reads.release(source);
             slots.writes.release(source);
         }
+    }
+}
+
+impl DropOutOfLine for AnySlots {
+    #[inline(never)]
+    fn drop_out_of_line(slots: LastUse<'_, Self>) {
+        slots.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.0.is_some()
     }
 }
 

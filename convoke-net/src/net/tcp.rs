@@ -9,7 +9,7 @@ use super::connect::{ConnectOptions, connect};
 use super::kind::Internet;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
-use super::to_address::{ToAddress, resolve};
+use super::to_address::{ToAddress, resolve, resolve_own};
 use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 
@@ -59,7 +59,7 @@ impl TcpListener {
         address: impl ToAddress,
         options: ListenOptions,
     ) -> impl Future<Output = io::Result<Self>> + Send {
-        let addresses = resolve(address);
+        let addresses = resolve_own(address);
         async move {
             let driver = current_driver()?;
             bind_first(addresses.await?, |address| driver.listen(address, &options)).map(Self::new)

@@ -2,10 +2,9 @@
 
 use core::future::Future;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use core::pin::Pin;
 use std::io;
 
-use super::resolver::{has_no_address, look_up};
+use super::resolver::{LookUp, has_no_address, look_up, look_up_unshared};
 
 /// A value that can be used as an Internet address: a `SocketAddr`, `"127.0.0.1:80"`, `("example.org", 443)`.
 #[diagnostic::on_unimplemented(
@@ -47,22 +46,34 @@ pub enum AddressQuery {
 /// ```
 #[track_caller]
 pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
-    let query = address.to_address();
-    async move {
-        let (host, port) = match query {
-            AddressQuery::Known(addresses) if addresses.is_empty() => return Err(none_given()),
-            AddressQuery::Known(addresses) => return Ok(addresses),
-            AddressQuery::Name(host, port) => (host, port),
-            AddressQuery::Malformed(text) => return Err(malformed(&text)),
-        };
-        let mut found = look_up_boxed(&host).await?;
-        found.iter_mut().for_each(|address| address.set_port(port));
-        if found.is_empty() { Err(has_no_address(&host)) } else { Ok(found) }
-    }
+    resolve_by(address.to_address(), look_up_boxed)
+}
+
+/// Resolves the address that a listener is bound to. The lookup is not shared with others, nor limited: it runs once,
+/// and a server that connects nowhere does without the service for that.
+pub(super) fn resolve_own(
+    address: impl ToAddress,
+) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
+    resolve_by(address.to_address(), |host| Box::pin(look_up_unshared(host)))
+}
+
+async fn resolve_by(
+    query: AddressQuery,
+    look_up: for<'a> fn(&'a str) -> LookUp<'a>,
+) -> io::Result<Vec<SocketAddr>> {
+    let (host, port) = match query {
+        AddressQuery::Known(addresses) if addresses.is_empty() => return Err(none_given()),
+        AddressQuery::Known(addresses) => return Ok(addresses),
+        AddressQuery::Name(host, port) => (host, port),
+        AddressQuery::Malformed(text) => return Err(malformed(&text)),
+    };
+    let mut found = look_up(&host).await?;
+    found.iter_mut().for_each(|address| address.set_port(port));
+    if found.is_empty() { Err(has_no_address(&host)) } else { Ok(found) }
 }
 
 /// Looks up a host. Boxed, so that the code of the resolver is compiled here, and not in each crate that uses an address.
-fn look_up_boxed(host: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + '_>> {
+fn look_up_boxed(host: &str) -> LookUp<'_> {
     Box::pin(look_up(host))
 }
 

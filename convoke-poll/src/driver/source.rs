@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use core::fmt;
 use core::marker::PhantomPinned;
 use core::task::Waker;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -24,7 +25,6 @@ use crate::{addresses, calls, options};
 
 /// A socket of this driver. Its users own it; the driver only knows its address (`Registry`). When the last
 /// reference is dropped, the socket is removed from the poller and then closed.
-#[derive(Debug)]
 pub(crate) struct PollSource {
     pub(crate) state: State,
     /// The driver may access it while it is being dropped: rule 3 of `Registry`.
@@ -52,6 +52,12 @@ impl PollSource {
 
     fn socket(&self) -> &StandardSocket {
         &self.state.socket
+    }
+}
+
+impl fmt::Debug for PollSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PollSource").field("socket", &self.state.socket.handle()).finish_non_exhaustive()
     }
 }
 

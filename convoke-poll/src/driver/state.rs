@@ -23,7 +23,6 @@ use crate::{calls, options};
 
 /// A socket, as the driver uses it. There are many, so parts that few of them need are allocated on first
 /// use.
-#[derive(Debug)]
 pub(crate) struct State {
     pub(crate) socket: Socket,
     pub(crate) driver: Arc<Shared>,
@@ -34,7 +33,7 @@ pub(crate) struct State {
 }
 
 /// The waiting lists of a source: watchers, which try again themselves, and operations.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct WaitingLists {
     read: Watchers,
     /// Boxed: few sockets ever wait to write.
@@ -43,7 +42,7 @@ struct WaitingLists {
 }
 
 /// The operations of a source, and what only few sources need to know.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Operations {
     /// The lock is held while an operation is performed.
     parked: Mutex<Directions<Parked>>,
@@ -54,7 +53,7 @@ struct Operations {
 }
 
 /// A value for each direction.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Directions<T> {
     read: T,
     write: T,

@@ -4,9 +4,9 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use convoke_core::Panic;
+use convoke_exec::raw::start_thread;
 
 use convoke_sync::OwnedPermit;
 
@@ -58,7 +58,7 @@ impl Threads {
         }
         drop(state);
         let thread = shared.clone();
-        let started = thread::Builder::new().name("convoke-blocking".into()).spawn(move || thread.run());
+        let started = start_thread("convoke-blocking".into(), None, Box::new(move || thread.run()));
         started.map(drop).or_else(|error| {
             // The caller is told that the job does not run, so it must not stay queued; unless another thread
             // has it by now.

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::Polled;
+use convoke_core::raw::{OutOfLine, Polled};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -38,7 +38,7 @@ pin_project! {
     /// A running clean-up. It completes with its end, and neither stops its task nor panics.
     pub(super) struct Closing<C> {
         #[pin]
-        clean_up: Option<C>,
+        clean_up: OutOfLine<Option<C>>,
         region: Region,
         grace: Grace,
     }
@@ -52,12 +52,12 @@ impl<C> Closing<C> {
             Some(deadline) => region.with_deadline(deadline),
             None => region,
         };
-        Self { clean_up: Some(clean_up), region, grace }
+        Self { clean_up: OutOfLine::new(Some(clean_up)), region, grace }
     }
 
     /// Creates one of several clean-ups inside a shielded one, with which it is asked to stop.
     pub(super) fn within(clean_up: C) -> Self {
-        Self { clean_up: Some(clean_up), region: Region::new(), grace: Grace::None }
+        Self { clean_up: OutOfLine::new(Some(clean_up)), region: Region::new(), grace: Grace::None }
     }
 }
 
@@ -65,9 +65,10 @@ impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
     type Output = Closed<CleanupError<C>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+        let this = self.project();
+        let mut slot = this.clean_up.as_pin();
         let closed = loop {
-            let Some(clean_up) = this.clean_up.as_mut().as_pin_mut() else {
+            let Some(clean_up) = slot.as_mut().as_pin_mut() else {
                 panic!("polled after completion")
             };
             match Panic::catch(|| this.region.poll(clean_up, cx)) {
@@ -82,7 +83,7 @@ impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
             }
         };
         let region = &*this.region;
-        let dropped = Panic::catch(|| region.within(|| this.clean_up.set(None)));
+        let dropped = Panic::catch(|| region.within(|| slot.set(None)));
         Poll::Ready(match (closed, dropped) {
             (Closed::Panicked(panic), _) | (_, Err(panic)) => Closed::Panicked(panic),
             (closed, Ok(())) => closed,

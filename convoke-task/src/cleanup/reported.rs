@@ -2,7 +2,7 @@
 
 use core::future::{Future, poll_fn};
 use core::panic::Location;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 
 use convoke_core::raw::Frame;
 
@@ -16,7 +16,8 @@ use super::stack::UnderWay;
 pub(crate) async fn reported(
     what: &'static str,
     location: &'static Location<'static>,
-    clean_up: impl Future<Output = ()>,
+    // Boxed: a service ends once, and the code below is long.
+    clean_up: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
 ) {
     let whose = Whose { what, location };
     let under_way = UnderWay(Some(whose));

@@ -240,14 +240,14 @@ impl Context {
         while let Some(last) = self.registry.next_to_close() {
             // A task of its own, so that inspection shows which service takes long.
             let closing = async { task(last.close()).named(format!("service {}", last.name)).await };
-            reported(last.name, last.location, closing).await;
+            reported(last.name, last.location, Box::pin(closing)).await;
             if self.registry.has_closed(&last) {
-                reported(last.name, last.location, async { last.shutdown() }).await;
+                last.shut_down_reported().await;
             }
         }
         // Services that a close which was cut short has left.
         while let Some(last) = self.registry.next_to_shut_down() {
-            reported(last.name, last.location, async { last.shutdown() }).await;
+            last.shut_down_reported().await;
         }
         self.drop_all();
     }

@@ -11,6 +11,7 @@ use convoke_core::raw::sync::thread::{self, ThreadId};
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 
 use super::{Service, ServiceError};
+use crate::cleanup::reported;
 
 /// The services of a context. No lock is held while a service is made, shut down or destroyed.
 pub(super) struct Registry {
@@ -39,6 +40,19 @@ struct State {
 struct Turn {
     thread: ThreadId,
     key: TypeId,
+}
+
+/// The type of an interface, by which its service is found.
+#[derive(Clone, Copy)]
+struct Interface {
+    key: TypeId,
+    name: &'static str,
+}
+
+impl Interface {
+    fn of<I: ?Sized + 'static>() -> Self {
+        Self { key: TypeId::of::<I>(), name: core::any::type_name::<I>() }
+    }
 }
 
 /// A service under its key.
@@ -101,6 +115,11 @@ impl Last {
     pub(super) fn shutdown(&self) {
         self.service.shutdown();
     }
+
+    /// Shuts it down, and reports a panic.
+    pub(super) async fn shut_down_reported(&self) {
+        reported(self.name, self.location, Box::pin(async { self.shutdown() })).await;
+    }
 }
 
 /// The result of a request for a service.
@@ -129,17 +148,29 @@ impl Registry {
     pub(super) fn find_or_make<I: ?Sized + Send + Sync + 'static>(
         &self,
     ) -> Result<Lookup<'_, I>, ServiceError> {
-        let me = Turn { thread: thread::current().id(), key: TypeId::of::<I>() };
+        match self.find_or_permit(Interface::of::<I>())? {
+            Ok(state) => Ok(Lookup::Found(state.find().expect("the service was found under this lock"))),
+            Err(permit) => Ok(Lookup::Make(permit)),
+        }
+    }
+
+    /// Returns the state with the service in it, or a permit to make it. Without its type, so that this is compiled
+    /// once.
+    fn find_or_permit(
+        &self,
+        interface: Interface,
+    ) -> Result<Result<MutexGuard<'_, State>, Permit<'_>>, ServiceError> {
+        let me = Turn { thread: thread::current().id(), key: interface.key };
         let mut state = self.state();
         loop {
-            if let Some(found) = state.find() {
-                return Ok(Lookup::Found(found));
+            if state.entry(me.key).is_some() {
+                return Ok(Ok(state));
             }
             if state.maker(me.key).is_none() {
-                return self.permit::<I>(state).map(Lookup::Make);
+                return self.permit(state, interface).map(Err);
             }
             if state.would_wait_for_itself(&me) {
-                return Err(ServiceError::Cyclic(core::any::type_name::<I>()));
+                return Err(ServiceError::Cyclic(interface.name));
             }
             state.waiting.push(Turn { ..me });
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -149,23 +180,24 @@ impl Registry {
 
     /// Returns a permit to make the service, if there is none and no thread makes one.
     pub(super) fn make<I: ?Sized + Send + Sync + 'static>(&self) -> Result<Permit<'_>, ServiceError> {
+        let interface = Interface::of::<I>();
         let state = self.state();
-        if state.find::<I>().is_some() || state.maker(TypeId::of::<I>()).is_some() {
-            return Err(ServiceError::Duplicate(core::any::type_name::<I>()));
+        if state.entry(interface.key).is_some() || state.maker(interface.key).is_some() {
+            return Err(ServiceError::Duplicate(interface.name));
         }
-        self.permit::<I>(state)
+        self.permit(state, interface)
     }
 
-    fn permit<I: ?Sized + 'static>(
+    fn permit(
         &self,
         mut state: MutexGuard<'_, State>,
+        interface: Interface,
     ) -> Result<Permit<'_>, ServiceError> {
-        let (key, name) = (TypeId::of::<I>(), core::any::type_name::<I>());
         if state.to_end.is_some() {
-            return Err(ServiceError::ShutDown(name));
+            return Err(ServiceError::ShutDown(interface.name));
         }
-        state.making.push(Turn { thread: thread::current().id(), key });
-        Ok(Permit { registry: self, key, name })
+        state.making.push(Turn { thread: thread::current().id(), key: interface.key });
+        Ok(Permit { registry: self, interface })
     }
 
     /// Returns the next service to close, the last one first. No service is added any more. When it has
@@ -212,8 +244,11 @@ impl State {
     }
 
     fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
-        let entry = self.ready.iter().find(|entry| entry.key == TypeId::of::<I>())?;
-        entry.interface.downcast_ref::<Arc<I>>().cloned()
+        self.entry(TypeId::of::<I>())?.interface.downcast_ref::<Arc<I>>().cloned()
+    }
+
+    fn entry(&self, key: TypeId) -> Option<&Entry> {
+        self.ready.iter().find(|entry| entry.key == key)
     }
 
     fn maker(&self, key: TypeId) -> Option<ThreadId> {
@@ -239,8 +274,7 @@ impl State {
 #[must_use]
 pub(super) struct Permit<'r> {
     registry: &'r Registry,
-    key: TypeId,
-    name: &'static str,
+    interface: Interface,
 }
 
 impl Permit<'_> {
@@ -252,7 +286,7 @@ impl Permit<'_> {
             // Its destructor is code of the program: not under the lock.
             drop(state);
             drop(entry);
-            return Err(ServiceError::ShutDown(self.name));
+            return Err(ServiceError::ShutDown(self.interface.name));
         }
         state.ready.push(entry);
         Ok(())
@@ -261,7 +295,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.registry.state().making.retain(|turn| turn.key != self.key);
+        self.registry.state().making.retain(|turn| turn.key != self.interface.key);
         self.registry.changed.notify_all();
     }
 }

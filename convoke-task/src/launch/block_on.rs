@@ -5,6 +5,7 @@
 use core::cell::Cell;
 use core::future::Future;
 use core::panic::Location;
+use core::pin::Pin;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread_local;
@@ -52,6 +53,22 @@ pub fn block_on_with<F: Future>(changes: Changes, future: F) -> Outcome<F::Outpu
         let _ = SPARE.try_with(|spare| spare.set(Some(run_loop)));
     }
     outcome
+}
+
+/// A future without a type.
+pub type BoxedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Runs a future without a type on this loop, or else on one of its own. The code of its task is compiled here, once:
+/// that of [`block_on_with`] is compiled again for every type of future.
+///
+/// # Panics
+/// As [`block_on_with`].
+#[track_caller]
+pub fn block_on_boxed(run_loop: Option<&RunLoop>, changes: Changes, future: BoxedFuture<'_>) -> Outcome<()> {
+    match run_loop {
+        Some(run_loop) => run_loop.block_on_with(changes, future),
+        None => block_on_with(changes, future),
+    }
 }
 
 thread_local! {

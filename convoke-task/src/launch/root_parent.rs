@@ -8,6 +8,7 @@ use core::ops::Deref;
 use core::panic::Location;
 use std::sync::Arc;
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{Env, FrameAllocator, Outcome};
 
 use crate::frame_arc::FrameArc;
@@ -17,7 +18,7 @@ use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink,
 
 /// The parent of a root task. `D` is what the task and its waiter share.
 pub(super) struct RootParent<D> {
-    parent: SoloParent,
+    parent: OutOfLine<SoloParent>,
     shared: D,
 }
 
@@ -42,7 +43,7 @@ impl<D> RootParent<D> {
         let deadline = env.stop().deadline();
         FrameArc::new(allocator, |_| {
             let parent = SoloParent::new(ParentLink::new(env, deadline, None, None), name);
-            Self { parent, shared }
+            Self { parent: OutOfLine::new(parent), shared }
         })
     }
 

@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Instant;
 
-use convoke_core::raw::{Frame, Polled, budget, outside_a_task};
+use convoke_core::raw::{Frame, OutOfLine, Polled, budget, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -18,7 +18,7 @@ pin_project! {
     #[derive(Debug)]
     pub(super) struct Limited<F> {
         #[pin]
-        body: Option<F>,
+        body: OutOfLine<Option<F>>,
         #[pin]
         alarm: Alarm,
         region: Region,
@@ -46,7 +46,7 @@ pub(super) enum Ended<T> {
 impl<F: Future> Limited<F> {
     pub(super) fn new(body: F, when: When) -> Self {
         Self {
-            body: Some(body),
+            body: OutOfLine::new(Some(body)),
             alarm: Alarm::new(),
             region: Region::new(),
             when,
@@ -78,13 +78,13 @@ impl<F: Future> Limited<F> {
         }
         let polled = loop {
             let this = self.as_mut().project();
-            let Some(body) = this.body.as_pin_mut() else { panic!("polled after completion") };
+            let Some(body) = this.body.as_pin().as_pin_mut() else { panic!("polled after completion") };
             match this.region.poll(body, cx) {
                 Polled::Pending if self.as_mut().time_is_up(cx) => {}
                 polled => break polled,
             }
         };
-        let mut this = self.project();
+        let this = self.project();
         let ended = match polled {
             Polled::Pending => {
                 if *this.elapsed {
@@ -103,7 +103,8 @@ impl<F: Future> Limited<F> {
         *this.stopped = !matches!(ended, Ended::Value(_));
         // The body may have been polled twice, and its first poll may have held the task.
         Frame::forget_holds(held);
-        this.region.within(|| this.body.set(None));
+        let mut body = this.body.as_pin();
+        this.region.within(|| body.set(None));
         if let Some(panic) = this.panic.take() {
             panic.resume();
         }

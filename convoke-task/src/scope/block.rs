@@ -39,14 +39,14 @@ use crate::task::{
 };
 use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
-use convoke_core::raw::{SpinGuard, SpinLock};
+use convoke_core::raw::{OutOfLine, SpinGuard, SpinLock};
 
 pub(crate) struct Block<O> {
     /// The entry in the registry. The first field: it is unlinked before the rest is dropped, so that no
     /// visitor sees a block half dropped.
     entry: Entry,
     /// The parent link of the children.
-    pub(crate) link: ParentLink,
+    pub(crate) link: OutOfLine<ParentLink>,
     /// Hears of a stop of the task that polls the scope's future.
     listener: StopListener,
     /// `NOTHING`, `UNHEARD` or `FAILED`. Can be read without the lock.
@@ -173,7 +173,7 @@ impl<O> Block<O> {
             Self {
                 entry: Entry::new(),
                 listener: StopListener::new(),
-                link: ParentLink::new(env_below, deadline, parent, Some(owner)),
+                link: OutOfLine::new(ParentLink::new(env_below, deadline, parent, Some(owner))),
                 news: AtomicU8::new(NOTHING),
                 state: SpinLock::new(state),
             }

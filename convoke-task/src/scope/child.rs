@@ -6,6 +6,7 @@
 
 use core::marker::PhantomData;
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{Env, Outcome, Panic};
 
 use super::block::{Block, BlockOf, ChildEnd, Failure, LeavingChild};
@@ -67,12 +68,12 @@ pub(super) struct SharedLink;
 unsafe impl<O> Attach<O> for SharedLink {}
 
 /// The connection of a child on another executor: a parent link inside the task.
-pub(super) struct OwnLink(ParentLink);
+pub(super) struct OwnLink(OutOfLine<ParentLink>);
 
 impl OwnLink {
     /// Creates the link of a child in this environment, under the parent of the scope.
     pub(super) fn new<O>(env: Env, block: &Block<O>) -> Self {
-        Self(block.link.with_env(env))
+        Self(OutOfLine::new(block.link.with_env(env)))
     }
 }
 

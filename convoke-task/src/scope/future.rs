@@ -6,7 +6,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, budget, outside_a_task};
+use convoke_core::raw::{Frame, OutOfLine, Polled, StopWatch, WakerMark, budget, outside_a_task};
 use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -141,7 +141,7 @@ where
     let Some(block) = block else { panic!("the frame allocator has no memory left for a scope") };
     let body = body(Scope::new(block.clone()));
     ScopeFuture {
-        body: Some(body),
+        body: OutOfLine::new(Some(body)),
         block: BlockGuard { listening: Listening::default(), block: Some(block) },
         region: Region::new(),
         stopping: false,
@@ -157,7 +157,7 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct ScopeFuture<F: Future> {
         #[pin]
-        body: Option<F>,
+        body: OutOfLine<Option<F>>,
         block: BlockGuard<F::Output>,
         region: Region,
         // True if body and children were asked to stop.
@@ -206,7 +206,8 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
+        let this = self.project();
+        let mut body = this.body.as_pin();
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
             let Some(block) = &this.block.block else { return end_again(this.end, frame) };
@@ -220,7 +221,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
             }
             let held = Frame::held_before();
             let mut clone = None;
-            let mut body_waits = is_there(this.body.as_mut());
+            let mut body_waits = is_there(body.as_mut());
             loop {
                 if !*this.stopping {
                     pass_on_stop(block, this.region, this.stopping, frame, cx);
@@ -228,7 +229,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 if body_waits {
                     // For diagnosis, until the body waits for something more specific.
                     frame.waits_at(this.opened_at);
-                    if let Some(end) = poll_body(&mut this.body, this.region, cx) {
+                    if let Some(end) = poll_body(&mut body, this.region, cx) {
                         body_waits = false;
                         store_end(end, block, this.region, this.stopping, this.end);
                     }

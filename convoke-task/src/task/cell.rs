@@ -324,11 +324,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
             inside.ends_stopped();
         }
         let outcome = if inside.must_not_be_touched_here() {
-            let location = inside.location();
-            eprintln!(
-                "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
-                 cannot be destroyed on another thread, and is leaked"
-            );
+            report_leak(inside.location());
             outcome
         } else {
             match self.drop_future(inside.header().state.stop_asked()) {
@@ -363,6 +359,25 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
         unsafe { Cell::outcome_at(self.0.cell()).write(outcome) };
         self.0.inside().header().stage.set(Stage::Outcome);
     }
+}
+
+/// Returns true if a task whose parent was told already leaves now. Otherwise the receiver of a remote wake lets it
+/// leave.
+#[cold]
+#[inline(never)]
+fn leaves_after_all(task: Alive<'_>) -> bool {
+    let header = task.header();
+    header.state.leave_after_all(header.access()) != Leave::Later
+}
+
+/// Reports a future that is leaked.
+#[cold]
+#[inline(never)]
+fn report_leak(location: &'static Location<'static>) {
+    eprintln!(
+        "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
+         cannot be destroyed on another thread, and is leaked"
+    );
 }
 
 /// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until
@@ -409,8 +424,9 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
         ending.deliver(leaving, OutcomeSlot { outcome: Cell::outcome_at(self.cell()), _task: PhantomData })
     }
 
-    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter.
-    #[inline(always)]
+    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter. Not inlined:
+    /// it is called in two places.
+    #[inline(never)]
     fn leave(self, leave: Leave) {
         if leave == Leave::Later {
             return;
@@ -447,14 +463,12 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
     /// Lets a task leave whose parent was told already.
     #[cold]
     fn leave_after_all(self) {
-        let this = self.header();
-        this.stage.set(Stage::Delivered);
+        self.header().stage.set(Stage::Delivered);
         // Set before the state says what comes: the receiver of a remote wake that the task may have to wait
         // for calls it through its kind.
         self.set_left();
-        match this.state.leave_after_all(this.access()) {
-            Leave::Later => {}
-            Leave::Alone | Leave::Here | Leave::Counted => self.drop_own_reference(),
+        if leaves_after_all(self.0) {
+            self.drop_own_reference();
         }
     }
 

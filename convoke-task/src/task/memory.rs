@@ -68,22 +68,13 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     pub(super) fn allocate(link: Pin<&ParentLink>, location: &'static Location<'static>) -> Option<Self> {
         let kind = Sites::find(link, Cell::<F, M>::WORK, location)?;
         let allocator = link.get_ref().env().allocator();
+        let shape = Cell::<F, M>::SHAPE;
         if *allocator != FrameAllocator::recycling() {
-            return Self::allocate_elsewhere(allocator, kind);
+            let (cell, memory) = shape.allocate_elsewhere(allocator)?;
+            return Some(Self { cell: cell.cast(), kind, memory });
         }
-        let cell = FrameAllocator::recycling().allocate(Cell::<F, M>::layout(Memory::Recycling))?.cast();
+        let cell = FrameAllocator::recycling().allocate(shape.layout)?.cast();
         Some(Self { cell, kind, memory: Memory::Recycling })
-    }
-
-    #[cold]
-    fn allocate_elsewhere(allocator: &FrameAllocator, kind: NonNull<TaskKind>) -> Option<Self> {
-        let memory = Memory::of(allocator);
-        let cell = allocator.allocate(Cell::<F, M>::layout(memory))?.cast();
-        if memory == Memory::Own {
-            // SAFETY: `layout(Own)` has space for the allocator there, and nothing else uses the memory.
-            unsafe { Cell::allocator_of(cell).write(allocator.clone()) };
-        }
-        Some(Self { cell, kind, memory })
     }
 
     /// Creates the task, queued: the caller posts it, or runs it.
@@ -119,30 +110,80 @@ impl<F: Future, M> Drop for Vacant<F, M> {
         // SAFETY: `allocate_elsewhere` stored the allocator there if the tag is `Own`. The memory came from it
         // with this layout, and was not filled.
         unsafe {
-            let allocator = self.memory.allocator(|| Some(Cell::allocator_of(self.cell).read()));
-            allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory));
+            let (shape, memory) = (Cell::<F, M>::SHAPE, self.cell.cast());
+            let allocator = self.memory.allocator(|| Some(shape.allocator_of(memory).read()));
+            allocator.deallocate(memory, shape.layout_in(self.memory));
         }
     }
 }
 
+/// The part of a task's type that its memory depends on. What is done with it here is compiled once, and not for
+/// every type of task.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// The layout of header, ending and body.
+    layout: Layout,
+}
+
 impl<F: Future, M> Cell<F, M> {
-    /// Returns the layout of header, ending and body; and of the allocator behind them, if it is stored.
+    const SHAPE: Shape = Shape { layout: Layout::new::<Self>() };
+}
+
+impl Shape {
+    /// Returns the layout of the task; and of the allocator behind it, if it is stored.
     #[inline]
-    fn layout(memory: Memory) -> Layout {
-        let layout = Layout::new::<Self>();
+    fn layout_in(self, memory: Memory) -> Layout {
         if memory != Memory::Own {
-            return layout;
+            return self.layout;
         }
-        let size = Self::ALLOCATOR_AT + size_of::<FrameAllocator>();
-        let align = layout.align().max(align_of::<FrameAllocator>());
+        let size = self.allocator_at() + size_of::<FrameAllocator>();
+        let align = self.layout.align().max(align_of::<FrameAllocator>());
         Layout::from_size_align(size, align).expect("a task fits into memory").pad_to_align()
     }
 
-    const ALLOCATOR_AT: usize = size_of::<Self>().next_multiple_of(align_of::<FrameAllocator>());
+    fn allocator_at(self) -> usize {
+        self.layout.size().next_multiple_of(align_of::<FrameAllocator>())
+    }
 
-    /// Returns where the allocator is stored behind a task that was allocated with `layout(Own)`.
-    fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
-        cell.map_addr(|address| address.saturating_add(Self::ALLOCATOR_AT)).cast()
+    /// Returns where the allocator is stored behind a task that was allocated with `layout_in(Own)`.
+    fn allocator_of(self, cell: NonNull<u8>) -> NonNull<FrameAllocator> {
+        cell.map_addr(|address| address.saturating_add(self.allocator_at())).cast()
+    }
+
+    /// Allocates memory of another allocator than the default.
+    #[cold]
+    #[inline(never)]
+    fn allocate_elsewhere(self, allocator: &FrameAllocator) -> Option<(NonNull<u8>, Memory)> {
+        let memory = Memory::of(allocator);
+        let cell = allocator.allocate(self.layout_in(memory))?;
+        if memory == Memory::Own {
+            // SAFETY: `layout_in(Own)` has space for the allocator there, and nothing else uses the memory.
+            unsafe { self.allocator_of(cell).write(allocator.clone()) };
+        }
+        Some((cell, memory))
+    }
+
+    /// Destroys a task that has a cold state, or another allocator than the default. `drop_cell` drops it in
+    /// place.
+    ///
+    /// # Safety
+    /// As for [`Vacated::new`]. `self` is the shape of the task, and `drop_cell` the destructor of its type.
+    #[cold]
+    #[inline(never)]
+    unsafe fn destroy_with_more(self, task: NonNull<TaskHeader>, drop_cell: unsafe fn(NonNull<TaskHeader>)) {
+        // SAFETY: `Vacated::destroy` has the task to itself. The allocator is stored behind the task if the tag
+        // is `Own`, and is read once. The cold state came from the same allocator, and was cleared when the
+        // future was gone.
+        unsafe {
+            let header = task.as_ref();
+            let memory = header.memory();
+            let allocator = memory.allocator(|| Some(self.allocator_of(task.cast()).read()));
+            if header.cold().is_some() {
+                ColdState::free(header.cold_address(), &allocator);
+            }
+            drop_cell(task);
+            allocator.deallocate(task.cast(), self.layout_in(memory));
+        }
     }
 }
 
@@ -165,30 +206,12 @@ impl<F: Future, M> Vacated<F, M> {
         // SAFETY: this thread has the task to itself. A plain task came from the recycling allocator and has
         // no cold state.
         unsafe {
-            if !self.0.cast::<TaskHeader>().as_ref().is_plain() {
-                return self.destroy_with_more();
+            let (task, shape) = (self.0.cast::<TaskHeader>(), Cell::<F, M>::SHAPE);
+            if !task.as_ref().is_plain() {
+                return shape.destroy_with_more(task, |task| task.cast::<Cell<F, M>>().drop_in_place());
             }
             self.0.drop_in_place();
-            FrameAllocator::recycling().deallocate(self.0.cast(), Cell::<F, M>::layout(Memory::Recycling));
-        }
-    }
-
-    /// Destroys a task that has a cold state, or another allocator than the default.
-    #[cold]
-    fn destroy_with_more(self) {
-        let cell = self.0;
-        // SAFETY: this thread has the task to itself. The allocator is stored behind the task if the tag is
-        // `Own`, and is read once. The cold state came from the same allocator, and was cleared when the
-        // future was gone.
-        unsafe {
-            let header = cell.cast::<TaskHeader>().as_ref();
-            let memory = header.memory();
-            let allocator = memory.allocator(|| Some(Cell::allocator_of(cell).read()));
-            if header.cold().is_some() {
-                ColdState::free(header.cold_address(), &allocator);
-            }
-            cell.drop_in_place();
-            allocator.deallocate(cell.cast(), Cell::<F, M>::layout(memory));
+            FrameAllocator::recycling().deallocate(task.cast(), shape.layout);
         }
     }
 }

@@ -8,7 +8,7 @@ use core::marker::PhantomPinned;
 use core::ptr::NonNull;
 use std::time::Instant;
 
-use convoke_core::raw::OwnerId;
+use convoke_core::raw::{DropOutOfLine, LastUse, OwnerId};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::header::TaskHeader;
@@ -182,8 +182,14 @@ impl ParentLink {
     }
 }
 
+impl DropOutOfLine for ParentLink {
+    #[inline(never)]
+    fn drop_out_of_line(link: LastUse<'_, Self>) {
+        link.drop_here();
+    }
+}
+
 impl Drop for ParentLink {
-    #[inline]
     fn drop(&mut self) {
         // SAFETY: all tasks have left, as said at the type. Sites come from the allocator of the environment.
         unsafe { self.sites.free(|| self.env().allocator()) };

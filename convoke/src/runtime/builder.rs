@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use convoke_exec::ThreadPool;
 use convoke_net::net::resolver::{Names, install};
 use convoke_task::BlockingPool;
 use convoke_task::blocking::DEFAULT_THREADS;
 
 use super::context_thread::ContextThread;
+use super::pool::{OwnedPool, RuntimePool};
 use super::{Runtime, RuntimeHandle, new_context};
 
 /// Builder of a [`Runtime`].
@@ -20,6 +20,8 @@ use super::{Runtime, RuntimeHandle, new_context};
 pub struct RuntimeBuilder {
     contexts: Option<usize>,
     pool_threads: Option<usize>,
+    /// Starts the pool with the runtime. Not called directly, so that programs without a pool do not contain it.
+    start_pool: Option<fn(&RuntimePool) -> io::Result<()>>,
     blocking_threads: usize,
     spin: Option<Duration>,
     names: Option<Arc<dyn Names>>,
@@ -30,6 +32,7 @@ impl RuntimeBuilder {
         Self {
             contexts: None,
             pool_threads: None,
+            start_pool: None,
             blocking_threads: DEFAULT_THREADS,
             spin: None,
             names: None,
@@ -43,9 +46,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the number of threads of the pool, at least one. Default: the number of cores.
+    /// Sets the number of threads of the pool, at least one, and starts them with the runtime. Default: the number
+    /// of cores, started when the pool is first [asked for](Runtime::pool).
     pub fn pool_threads(mut self, threads: usize) -> Self {
         self.pool_threads = Some(threads);
+        self.start_pool = Some(|pool| pool.start().map(drop));
         self
     }
 
@@ -91,7 +96,10 @@ impl RuntimeBuilder {
         let others = (1..self.contexts.unwrap_or(cores))
             .map(|number| ContextThread::start(number, self.spin))
             .collect::<io::Result<Vec<_>>>()?;
-        let pool = ThreadPool::new(self.pool_threads.unwrap_or(cores).max(1))?;
+        let pool = OwnedPool(RuntimePool::new(self.pool_threads.unwrap_or(cores).max(1)));
+        if let Some(start) = self.start_pool {
+            start(&pool.0)?;
+        }
         let mut executors = vec![own.executor()];
         executors.extend(others.iter().map(ContextThread::executor));
         if let Some(names) = self.names {
@@ -100,7 +108,7 @@ impl RuntimeBuilder {
             }
         }
         let blocking = BlockingPool::new(self.blocking_threads.max(1));
-        let handle = RuntimeHandle::new(executors, pool.executor(), blocking);
+        let handle = RuntimeHandle::new(executors, pool.0.clone(), blocking);
         Ok(Runtime { _others: others, _pool: pool, own, handle })
     }
 }

@@ -1,10 +1,13 @@
 //! `ContextThread`: an I/O context on its own thread. It runs until the runtime ends.
 
 use std::io;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use convoke_core::raw::sync::thread::{self, Thread};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_exec::raw::start_thread;
 use convoke_io::{IoExecutor, Work};
 
 use super::new_context;
@@ -18,25 +21,56 @@ pub(super) struct ContextThread {
 
 impl ContextThread {
     pub(super) fn start(number: usize, spin: Option<Duration>) -> io::Result<Self> {
-        let (made, ready) = mpsc::channel();
-        let thread = thread::Builder::new().name(format!("convoke-io-{number}")).spawn(move || {
-            let context = match new_context(spin) {
-                Ok(context) => context,
-                Err(error) => return drop(made.send(Err(error))),
-            };
-            if made.send(Ok((context.executor(), context.work()))).is_ok() {
+        let made = Arc::new(Mutex::new(None));
+        let announcement = Announcement { made: made.clone(), waiter: thread::current() };
+        let run = move || match new_context(spin) {
+            Ok(context) => {
+                announcement.make(Ok((context.executor(), context.work())));
                 context.run();
             }
-        });
+            Err(error) => announcement.make(Err(error)),
+        };
+        let thread = start_thread(format!("convoke-io-{number}"), None, Box::new(run));
         let thread = thread.map_err(|error| no_thread(number, &error))?;
-        let gone = |_| io::Error::other("the thread of an I/O context ended before it began");
-        let (executor, work) = ready.recv().map_err(gone)??;
+        let (executor, work) = loop {
+            if let Some(made) = lock(&made).take() {
+                break made?;
+            }
+            thread::park();
+        };
         Ok(Self { executor, work: Some(work), thread: Some(thread) })
     }
 
     pub(super) fn executor(&self) -> IoExecutor {
         self.executor.clone()
     }
+}
+
+/// The context of a thread, or an error: made once.
+type Made = Option<io::Result<(IoExecutor, Work)>>;
+
+/// Tells the thread that starts a context what became of it. A channel would be ten times as much code.
+struct Announcement {
+    made: Arc<Mutex<Made>>,
+    waiter: Thread,
+}
+
+impl Announcement {
+    fn make(self, made: io::Result<(IoExecutor, Work)>) {
+        *lock(&self.made) = Some(made);
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        let gone = || Err(io::Error::other("the thread of an I/O context ended before it began"));
+        lock(&self.made).get_or_insert_with(gone);
+        self.waiter.unpark();
+    }
+}
+
+fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
+    made.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cold]

@@ -12,6 +12,8 @@ use convoke_io::{IO, IoExecutor};
 use convoke_task::launch::Launch;
 use convoke_task::{BlockingPool, blocking, current, launch, scope};
 
+use super::pool::RuntimePool;
+
 /// The runtime that runs the current task. Inherited by everything that the runtime runs.
 static RUNTIME: Local<RuntimeHandle> = Local::inherited("runtime");
 
@@ -56,12 +58,12 @@ pub fn current() -> Result<RuntimeHandle, NoRuntime> {
 #[derive(Clone)]
 pub struct RuntimeHandle {
     contexts: Contexts,
-    pool: PoolExecutor,
+    pool: RuntimePool,
     blocking: BlockingPool,
 }
 
 impl RuntimeHandle {
-    pub(super) fn new(contexts: Vec<IoExecutor>, pool: PoolExecutor, blocking: BlockingPool) -> Self {
+    pub(super) fn new(contexts: Vec<IoExecutor>, pool: RuntimePool, blocking: BlockingPool) -> Self {
         Self { contexts: Contexts::new(contexts), pool, blocking }
     }
 
@@ -77,9 +79,17 @@ impl RuntimeHandle {
     }
 
     /// Returns the executor of the thread pool, for work that computes. Tasks on it do their I/O through the
-    /// first context.
+    /// first context. The first call starts the threads, unless
+    /// [`pool_threads`](super::RuntimeBuilder::pool_threads) did.
+    ///
+    /// # Panics
+    /// If the system cannot start the threads.
+    #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
-        self.pool
+        match self.pool.start() {
+            Ok(executor) => executor,
+            Err(error) => panic!("the thread pool of the runtime could not be started: {error}"),
+        }
     }
 
     /// Returns the threads for blocking work, which [`blocking()`](convoke_task::blocking()) uses.

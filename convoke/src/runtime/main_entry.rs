@@ -2,13 +2,13 @@
 
 use core::future::Future;
 use core::panic::Location;
-use core::pin::Pin;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
 use convoke_core::env::Changes;
 use convoke_core::{Outcome, StopSource};
 use convoke_net::net::resolver::Names;
+use convoke_task::raw::BoxedFuture;
 
 use super::ending::{Ending, ProgramStopped};
 use super::supervision::{Limits, SECOND_SIGNAL_AFTER, Supervision};
@@ -49,7 +49,8 @@ pub struct Main {
 }
 
 impl Main {
-    /// Creates one with as many contexts, and as many threads in the pool, as there are cores.
+    /// Creates one with as many contexts, and as many threads in the pool, as there are cores. The pool is started when
+    /// it is first asked for.
     pub fn new() -> Self {
         let limits = Limits { grace: STOP_GRACE, second_signal_after: SECOND_SIGNAL_AFTER };
         Self { runtime: Runtime::builder(), limits }
@@ -155,7 +156,7 @@ impl Main {
         let source = StopSource::new();
         let supervision = Supervision::begin(&runtime, source.clone(), self.limits, Location::caller());
         let supervised = Supervised { runtime, supervision };
-        let outcome = supervised.runtime.block_on_with(Changes::new().stop_token(source.token()), program());
+        let outcome = supervised.runtime.block_on_boxed(Changes::new().stop_token(source.token()), program());
         let waited = supervised.supervision.waited();
         drop(supervised);
         match outcome {
@@ -168,7 +169,7 @@ impl Main {
 }
 
 /// A program that stores what it returns.
-type Program<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type Program<'a> = BoxedFuture<'a>;
 
 /// Ends in this order, also if the program panics: services close under supervision, so that a signal can
 /// still end one that hangs.

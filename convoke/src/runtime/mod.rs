@@ -12,7 +12,8 @@
 //! | [`Test`], `#[convoke::test]` | runs a test |
 //! | [`ENDED_HARD`] | the exit status of a program that was asked to stop and did not end in time |
 
-// `mod.rs`, `handle.rs` and `builder.rs` are the runtime; `context_thread.rs` is a context on its own thread.
+// `mod.rs`, `handle.rs` and `builder.rs` are the runtime; `context_thread.rs` is a context on its own thread, `pool.rs`
+// the thread pool.
 // `main_entry.rs` runs a program: `supervision.rs` handles its signals, `ending.rs` makes its exit status.
 // `test_entry.rs` runs a test.
 
@@ -21,6 +22,7 @@ mod context_thread;
 mod ending;
 mod handle;
 mod main_entry;
+mod pool;
 mod supervision;
 mod test_entry;
 
@@ -43,13 +45,15 @@ use std::time::Duration;
 
 use convoke_core::Outcome;
 use convoke_core::env::Changes;
-use convoke_exec::{PoolExecutor, ThreadPool};
+use convoke_exec::PoolExecutor;
 use convoke_io::driver::Driver;
 use convoke_io::{IoContext, IoExecutor};
 use convoke_poll::PollDriver;
 use convoke_task::BlockingPool;
+use convoke_task::raw::BoxedFuture;
 
 use context_thread::ContextThread;
+use pool::OwnedPool;
 
 /// Creates an I/O context for the current thread, over the best driver of this machine.
 ///
@@ -97,13 +101,14 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 pub struct Runtime {
     // In the order in which they end: first those that may still post to the rest.
     _others: Vec<ContextThread>,
-    _pool: ThreadPool,
+    _pool: OwnedPool,
     handle: RuntimeHandle,
     own: IoContext,
 }
 
 impl Runtime {
-    /// Creates a runtime with as many contexts, and as many threads in the pool, as there are cores.
+    /// Creates a runtime with as many contexts as there are cores. The pool, with as many threads, is started when it
+    /// is first [asked for](Runtime::pool).
     ///
     /// # Errors
     /// If the system has no threads or descriptors for it.
@@ -138,6 +143,13 @@ impl Runtime {
         self.own.block_on_with(changes, future)
     }
 
+    /// Runs a future without a type: see [`IoContext::block_on_boxed`].
+    #[track_caller]
+    fn block_on_boxed(&self, changes: Changes, future: BoxedFuture<'_>) -> Outcome<()> {
+        let changes = self.handle.inherited(changes);
+        self.own.block_on_boxed(changes, future)
+    }
+
     /// Returns the handle that [`current()`] returns inside.
     pub fn handle(&self) -> &RuntimeHandle {
         &self.handle
@@ -155,7 +167,12 @@ impl Runtime {
         self.handle.next_context()
     }
 
-    /// Returns the executor of the thread pool. Tasks on it do their I/O through the first context.
+    /// Returns the executor of the thread pool. Tasks on it do their I/O through the first context. The first call
+    /// starts the threads, unless [`pool_threads`](RuntimeBuilder::pool_threads) did.
+    ///
+    /// # Panics
+    /// If the system cannot start the threads.
+    #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
         self.handle.pool()
     }

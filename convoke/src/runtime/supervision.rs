@@ -6,15 +6,17 @@ use core::time::Duration;
 use std::io;
 use std::process;
 use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::Mutex;
-use convoke_core::{Outcome, Panic, StopReason, StopSource};
+use convoke_core::{Panic, StopReason, StopSource};
+use convoke_exec::raw::start_thread;
 use convoke_inspect::tree::{TaskState, tree};
 use convoke_net::signal::{Signal, SignalService, Signals};
-use convoke_task::{block_on_with, timeout};
+use convoke_task::raw::block_on_boxed;
+use convoke_task::timeout;
 
 use super::{ENDED_HARD, Runtime};
 
@@ -59,14 +61,17 @@ impl Supervision {
         let supervised = program.clone();
         let supervisor = listen(runtime).and_then(|signals| {
             let token = over.token();
-            let thread = thread::Builder::new().name("convoke-supervisor".into());
-            thread.spawn(move || {
-                let supervising = supervise(signals, &supervised, limits);
+            let supervise = move || {
+                let mut why = None;
+                let supervising = Box::pin(async { why = Some(supervise(signals, &supervised, limits).await) });
+                // A stop means that the program has ended.
+                _ = block_on_boxed(None, Changes::new().stop_token(token), supervising);
                 // Ended from here, and not inside: the task of the supervisor is not to be listed.
-                if let Outcome::Value(why) = block_on_with(Changes::new().stop_token(token), supervising) {
+                if let Some(why) = why {
                     end_hard(&why);
                 }
-            })
+            };
+            start_thread("convoke-supervisor".into(), None, Box::new(supervise))
         });
         if let Err(error) = &supervisor {
             eprintln!("convoke: signals will not stop the program: {error}");

@@ -43,6 +43,9 @@ pub(super) fn measure(program: &Program, profile: Profile) -> Result<Built, Stri
     let log = program.folder.join(format!("{}.log", profile.folder()));
     let mut command = program.cargo();
     command.args(["build", "--offline", "--quiet"]).env("CARGO_TARGET_DIR", &target);
+    // As a user compiles both libraries, which come from the registry then: cargo compiles packages of the registry
+    // without incremental compilation and without lints, but those of a path, as ours are here, with both.
+    command.env("CARGO_INCREMENTAL", "0").env("RUSTFLAGS", "--cap-lints=allow");
     if profile == Profile::Release {
         // The linker leaves the symbols out: that costs nothing, and needs no tool that may be missing.
         command.args(["--release", "--config", "profile.release.strip=\"symbols\""]);

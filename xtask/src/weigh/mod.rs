@@ -29,17 +29,19 @@ struct Weight {
 
 /// Builds both programs and prints the tables.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
-    let [convoke, tokio] = Program::write_both(workspace)?;
-    let (convoke, tokio) = (weigh(&convoke)?, weigh(&tokio)?);
+    let programs = Program::write_both(workspace)?;
+    programs.iter().try_for_each(Program::fetch)?;
+    // By turns: on a busy machine what is compared is measured at about the same time.
+    let [convoke_debug, tokio_debug] = measure_both(&programs, Profile::Debug)?;
+    let [convoke_release, tokio_release] = measure_both(&programs, Profile::Release)?;
+    let convoke = Weight { debug: convoke_debug, release: convoke_release };
+    let tokio = Weight { debug: tokio_debug, release: tokio_release };
     print!("{}", table::comparison(&convoke, &tokio));
     print!("{}", table::most_expensive(&convoke));
     Ok(true)
 }
 
-fn weigh(program: &Program) -> Result<Weight, String> {
-    program.fetch()?;
-    Ok(Weight {
-        debug: clean_build::measure(program, Profile::Debug)?,
-        release: clean_build::measure(program, Profile::Release)?,
-    })
+fn measure_both(programs: &[Program; 2], profile: Profile) -> Result<[Built; 2], String> {
+    let [convoke, tokio] = programs;
+    Ok([clean_build::measure(convoke, profile)?, clean_build::measure(tokio, profile)?])
 }

@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 pub(super) const NAME: &str = "server";
 
 /// The line of README by which its server is found.
-const MARK: &str = "let listener = TcpListener::bind(";
+const MARK: &str = "serve(\"";
 
 /// A package that is ready to be built.
 #[derive(Debug)]
@@ -93,5 +93,11 @@ mod tests {
             format!("```rust,no_run\nfn other() {{}}\n```\ntext\n```rust,no_run\n{server}```\nmore\n");
         assert_eq!(server_of(&readme), Some(server));
         assert_eq!(server_of("```rust\nfn other() {}\n```\n"), None);
+    }
+
+    #[test]
+    fn readme_has_the_server() {
+        let server = server_of(include_str!("../../../README.md"));
+        assert!(server.is_some_and(|server| server.contains("#[convoke::main]")));
     }
 }

@@ -7,7 +7,6 @@
 //! or a stop callback runs.
 
 use core::net::SocketAddr;
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -21,7 +20,8 @@ use convoke_io::driver::shut_down;
 /// All running lookups, by name.
 #[derive(Debug)]
 pub struct Lookups {
-    running: Mutex<HashMap<Arc<str>, Entry>>,
+    /// Sorted by host. Few run at a time: a hash map would be more code than all of this file.
+    running: Mutex<Vec<Entry>>,
 }
 
 #[derive(Debug)]
@@ -58,19 +58,26 @@ pub struct LookupRun {
 impl Default for Lookups {
     /// Creates an empty table.
     fn default() -> Self {
-        Self { running: Mutex::new(HashMap::new()) }
+        Self { running: Mutex::new(Vec::new()) }
     }
 }
 
+/// Returns the index of a host's lookup, or where it would be.
+fn place(running: &[Entry], host: &str) -> Result<usize, usize> {
+    running.binary_search_by(|entry| (*entry.lookup.host).cmp(host))
+}
+
 impl Lookups {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins the lookup of this host. The first waiter also gets the `LookupRun`, and starts the lookup.
     pub fn join(self: &Arc<Self>, host: &str) -> (LookupWaiter, Option<LookupRun>) {
         let mut running = self.lock();
-        if let Some(entry) = running.get_mut(host) {
+        let at = place(&running, host);
+        if let Ok(at) = at {
+            let entry = &mut running[at];
             entry.waiters += 1;
             return (LookupWaiter { lookups: self.clone(), lookup: entry.lookup.clone() }, None);
         }
@@ -80,15 +87,17 @@ impl Lookups {
             done: Event::new(),
             source: StopSource::new(),
         });
-        running.insert(lookup.host.clone(), Entry { lookup: lookup.clone(), waiters: 1 });
+        running.insert(at.unwrap_or_else(|at| at), Entry { lookup: lookup.clone(), waiters: 1 });
         let run = LookupRun { lookups: self.clone(), lookup: lookup.clone() };
         (LookupWaiter { lookups: self.clone(), lookup }, Some(run))
     }
 
     /// Removes a lookup, so that the next request for its name starts another one.
-    fn remove(running: &mut HashMap<Arc<str>, Entry>, lookup: &Arc<Lookup>) {
-        if running.get(&lookup.host).is_some_and(|entry| Arc::ptr_eq(&entry.lookup, lookup)) {
-            running.remove(&lookup.host);
+    fn remove(running: &mut Vec<Entry>, lookup: &Arc<Lookup>) {
+        if let Ok(at) = place(running, &lookup.host)
+            && Arc::ptr_eq(&running[at].lookup, lookup)
+        {
+            running.remove(at);
         }
     }
 }
@@ -107,7 +116,8 @@ impl LookupWaiter {
 impl Drop for LookupWaiter {
     fn drop(&mut self) {
         let mut running = self.lookups.lock();
-        let Some(entry) = running.get_mut(&self.lookup.host) else { return };
+        let Ok(at) = place(&running, &self.lookup.host) else { return };
+        let entry = &mut running[at];
         if !Arc::ptr_eq(&entry.lookup, &self.lookup) {
             return;
         }

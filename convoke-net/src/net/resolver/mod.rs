@@ -69,18 +69,36 @@ pub fn install(services: &Context, names: impl Names) -> Result<(), ServiceError
 /// Looks up a host; the ports of the result are 0. Asks the driver, then the context's resolver, or the
 /// system if there is no context.
 pub(super) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
-    let by_driver = current_driver().ok().and_then(|driver| driver.lookup(host));
-    if let Some(found) = by_driver {
-        let names = installed_names().filter(|_| is_unknown(&found));
-        if names.is_none() {
-            let found = found.map_err(|error| with_host(host, error))?;
-            return Ok(found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect());
-        }
+    if let Some(found) = look_up_by_driver(host) {
+        return found;
     }
     match use_service::<Resolver>() {
         Ok(resolver) => resolver.look_up(host).await,
         Err(_) => SystemNames.look_up(host).await.map_err(|error| with_host(host, error)),
     }
+}
+
+/// Looks up a host name for the calling task alone. The port of the result is 0.
+pub(super) async fn look_up_unshared(host: &str) -> io::Result<Vec<SocketAddr>> {
+    if let Some(found) = look_up_by_driver(host) {
+        return found;
+    }
+    let found = match installed_names() {
+        Some(names) => names.look_up(host).await,
+        None => SystemNames.look_up(host).await,
+    };
+    found.map_err(|error| with_host(host, error))
+}
+
+/// Asks the driver, which may have hosts of its own. Returns `None` if it has none, or if it does not know this one and
+/// other names are installed.
+fn look_up_by_driver(host: &str) -> Option<io::Result<Vec<SocketAddr>>> {
+    let found = current_driver().ok()?.lookup(host)?;
+    if is_unknown(&found) && installed_names().is_some() {
+        return None;
+    }
+    let with_ports = |found: Vec<_>| found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect();
+    Some(found.map(with_ports).map_err(|error| with_host(host, error)))
 }
 
 fn installed_names() -> Option<Arc<dyn Names>> {

@@ -1,7 +1,9 @@
 //! `Resolver`: the service of a context that shares lookups and limits their number.
 
 use core::fmt;
+use core::future::Future;
 use core::net::SocketAddr;
+use core::pin::Pin;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
@@ -104,6 +106,8 @@ impl Resolver {
         let name = format!("lookup of {}", run.host());
         let launch = launch(executor).stop_token(run.stop_token()).name(name);
         let lookup = look_up_when_permitted(run, self.permits.clone(), self.names.clone());
+        // Erased: the code that starts and runs a task is long, and is compiled again for every type of future.
+        let lookup: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(lookup);
         self.launched.add(|| launch.start(lookup))
     }
 }
@@ -134,14 +138,14 @@ impl LaunchedLookups {
         if started.closed {
             return false;
         }
-        let ended = if started.launched.len() >= started.swept_at {
-            let ended =
-                started.launched.extract_if(.., |launched| launched.is_finished()).collect::<Vec<_>>();
+        let mut ended = Vec::new();
+        if started.launched.len() >= started.swept_at {
+            for launched in core::mem::take(&mut started.launched) {
+                let list = if launched.is_finished() { &mut ended } else { &mut started.launched };
+                list.push(launched);
+            }
             started.swept_at = 2 * started.launched.len() + 1;
-            ended
-        } else {
-            Vec::new()
-        };
+        }
         started.launched.push(start());
         drop(started);
         drop(ended);

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use convoke_exec::time::sleep;
 use convoke_io::IoExecutor;
+use convoke_io::driver::StandardSocket;
 use convoke_io::context::{Contexts, current_driver, driver_of_executor};
-use convoke_task::{checkpoint, scope};
+use convoke_sync::OwnedPermit;
+use convoke_task::{Scope, checkpoint, frame_dyn, scope};
 
 use super::Shared;
 use super::connection::{converse, converse_there};
@@ -25,7 +27,7 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn accept_all<K, H, F>(
     listener: Listener<K>,
     server: Arc<Shared<H>>,
-    hand_over: Option<HandOver>,
+    hand_over: Option<HandOver<K, H>>,
 ) -> io::Result<()>
 where
     K: Kind,
@@ -47,36 +49,64 @@ where
             out_of_resources = false;
             // After the connection was accepted: an acceptor that waits for one must not keep a place from others.
             let permit = server.bound.take(1).await;
-            let child = s.named(server.connection_name.clone());
-            let there = hand_over.as_ref().and_then(HandOver::next);
-            // Without a descriptor for the duplicate it is served here.
-            match there.and_then(|context| Some((context, stream.source.duplicate().ok()?))) {
-                None => child.spawn(converse(server.clone(), stream, from, permit)),
-                Some((context, socket)) => {
-                    drop(stream);
-                    child.on(context).spawn(converse_there(server.clone(), socket, from, permit));
-                }
+            if let Some(hand_over) = &hand_over
+                && let Some(context) = hand_over.next()
+                // Without a descriptor for the duplicate it is served here.
+                && let Ok(socket) = stream.source.duplicate()
+            {
+                drop(stream);
+                (hand_over.spawn)(&s, context, &server, Accepted { socket, from, permit });
+                continue;
             }
+            let connection = converse(server.clone(), stream, from, permit);
+            s.named(server.connection_name.clone()).spawn(connection);
         }
     })
     .await
 }
 
 /// The contexts that one acceptor hands its connections to.
-pub(super) struct HandOver {
+pub(super) struct HandOver<K: Kind, H> {
     contexts: Contexts,
     /// The context of the acceptor: its connections are not handed over.
     own: Option<IoExecutor>,
+    spawn: SpawnThere<K, H>,
 }
 
-impl HandOver {
-    pub(super) fn new(contexts: Contexts) -> io::Result<Self> {
+/// A connection that was accepted for another context.
+pub(super) struct Accepted<K: Kind> {
+    socket: StandardSocket,
+    from: K::Address,
+    permit: OwnedPermit,
+}
+
+/// The function [`spawn_there`]. Servers that hand nothing over do not have it, and so do not contain it.
+pub(super) type SpawnThere<K, H> = fn(&Scope<io::Result<()>>, &IoExecutor, &Arc<Shared<H>>, Accepted<K>);
+
+/// Starts a connection on another context.
+pub(super) fn spawn_there<K, H, F>(
+    s: &Scope<io::Result<()>>,
+    context: &IoExecutor,
+    server: &Arc<Shared<H>>,
+    Accepted { socket, from, permit }: Accepted<K>,
+) where
+    K: Kind,
+    H: Fn(SocketStream<K>, K::Address) -> F + Send + Sync + 'static,
+    F: Future<Output: ConnectionOutput> + Send + 'static,
+{
+    // Erased as acceptors are, so that both are tasks of one type.
+    let there = frame_dyn(converse_there(server.clone(), socket, from, permit));
+    s.named(server.connection_name.clone()).on(context).spawn(there);
+}
+
+impl<K: Kind, H> HandOver<K, H> {
+    pub(super) fn new(contexts: Contexts, spawn: SpawnThere<K, H>) -> io::Result<Self> {
         let driver = current_driver()?;
         let is_own = |context: &&IoExecutor| {
             driver_of_executor(*context).is_some_and(|other| Arc::ptr_eq(&other, &driver))
         };
         let own = contexts.all().iter().find(is_own).cloned();
-        Ok(Self { contexts, own })
+        Ok(Self { contexts, own, spawn })
     }
 
     /// Returns the context for the next connection, or `None` if that is the acceptor's own.

@@ -5,11 +5,12 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
+use std::io;
 use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_core::Panic;
-use convoke_core::raw::{Frame, Polled, outside_a_task};
+use convoke_core::raw::{Frame, OutOfLine, Polled, outside_a_task};
 use convoke_exec::time::sleep;
 use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, Source, StandardSocket};
@@ -38,7 +39,7 @@ pub(super) async fn converse<K, H, F>(
     // Called inside the task, so that a panic of the call itself is that of the connection.
     let handler = async { (server.handler)(stream, from).await.error() };
     let mut cut = Cut { source: &source, grace: server.grace, timer: None, made: false };
-    let draining = Draining { handler: Some(handler), cut: &mut cut, stopped: Cell::new(false) };
+    let draining = Draining { handler: OutOfLine::new(Some(handler)), cut: &mut cut, stopped: Cell::new(false) };
     let ended = ensure(async |_| close::<K>(&source).await, draining).await;
     server.report_end(peer, ended, cut.made);
 }
@@ -52,13 +53,15 @@ async fn close<K: Kind>(source: &Arc<dyn Source>) {
     }
 }
 
-/// Runs the handler for a connection that was accepted on another context: it joins the current one.
+/// Runs the handler for a connection that was accepted on another context: it joins the current one. Does not
+/// fail: its output is that of an acceptor.
 pub(super) async fn converse_there<K, H, F>(
     server: Arc<Shared<H>>,
     socket: StandardSocket,
     from: K::Address,
     permit: OwnedPermit,
-) where
+) -> io::Result<()>
+where
     K: Kind,
     H: Fn(SocketStream<K>, K::Address) -> F,
     F: Future<Output: ConnectionOutput>,
@@ -67,6 +70,7 @@ pub(super) async fn converse_there<K, H, F>(
         Ok(source) => converse(server, SocketStream::new(source), from, permit).await,
         Err(error) => server.report(ServerReport::Failed { peer: K::any(&from), error: error.into() }),
     }
+    Ok(())
 }
 
 impl<H> Shared<H> {
@@ -111,7 +115,7 @@ pin_project! {
     /// A handler that returns its panic as an error, and that is cut off after a stop request and a grace period.
     struct Draining<'a, 'b, F> {
         #[pin]
-        handler: Option<F>,
+        handler: OutOfLine<Option<F>>,
         cut: &'a mut Cut<'b>,
         stopped: Cell<bool>,
     }
@@ -121,12 +125,13 @@ impl<F: Future> Future for Draining<'_, '_, F> {
     type Output = Result<F::Output, Panic>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+        let this = self.project();
+        let mut slot = this.handler.as_pin();
         let stopped = &*this.stopped;
         let polled = Frame::current(|frame| {
             let Some(around) = frame else { outside_a_task("a connection of a server") };
             // No handler: polled again after the stop.
-            let Some(handler) = this.handler.as_mut().as_pin_mut() else { return Ok(Polled::Stopped) };
+            let Some(handler) = slot.as_mut().as_pin_mut() else { return Ok(Polled::Stopped) };
             let polled = Panic::catch(|| around.same(stopped).poll(handler, cx));
             if matches!(polled, Ok(Polled::Pending)) && around.is_asked_to_stop() && around.is_held() {
                 this.cut.poll(cx);
@@ -139,7 +144,7 @@ impl<F: Future> Future for Draining<'_, '_, F> {
             Ok(Polled::Stopped) => None,
             Err(panic) => Some(Err(panic)),
         };
-        let dropped = Panic::catch(|| this.handler.set(None));
+        let dropped = Panic::catch(|| slot.set(None));
         match (result, dropped) {
             (Some(Err(panic)), _) | (_, Err(panic)) => Poll::Ready(Err(panic)),
             (Some(Ok(output)), Ok(())) => Poll::Ready(Ok(output)),

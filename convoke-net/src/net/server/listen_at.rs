@@ -3,14 +3,19 @@
 use core::fmt;
 use core::net::SocketAddr;
 use std::io;
+use std::sync::Arc;
 
 use convoke_io::context::current_driver;
-use convoke_io::driver::ListenOptions;
+use convoke_io::driver::{Driver, ListenOptions};
 
 use crate::net::kind::{Internet, Kind};
 use crate::net::listener::Listener;
 use crate::net::tcp::bind_first;
 use crate::net::to_address::{AddressQuery, ToAddress};
+
+/// True if a server at an address hands its connections to other contexts by default: only Linux spreads them over
+/// several listeners.
+pub(super) const HANDS_OVER: bool = !cfg!(target_os = "linux");
 
 /// A value that a server can listen at: an address, or a [`Listener`] of any kind.
 #[diagnostic::on_unimplemented(
@@ -21,12 +26,17 @@ pub trait ListenAt {
     /// The kind of its connections.
     type Kind: Kind;
 
+    /// True if connections are handed to other contexts, unless the server is told otherwise.
+    #[doc(hidden)]
+    const HANDS_OVER: bool;
+
     #[doc(hidden)]
     fn into_place(self) -> ListenPlace<Self::Kind>;
 }
 
 impl<A: ToAddress> ListenAt for A {
     type Kind = Internet;
+    const HANDS_OVER: bool = HANDS_OVER;
 
     fn into_place(self) -> ListenPlace<Internet> {
         ListenPlace::Query(self.to_address())
@@ -35,6 +45,7 @@ impl<A: ToAddress> ListenAt for A {
 
 impl<K: Kind> ListenAt for Listener<K> {
     type Kind = K;
+    const HANDS_OVER: bool = true;
 
     fn into_place(self) -> ListenPlace<K> {
         ListenPlace::Listener(self)
@@ -59,9 +70,12 @@ impl<K> fmt::Debug for ListenPlace<K> {
     }
 }
 
-/// Binds a listener of the current task's context to the first of these addresses that can be used.
-pub(super) fn bind<K: Kind>(addresses: Vec<SocketAddr>, options: &ListenOptions) -> io::Result<Listener<K>> {
-    let driver = current_driver()?;
+/// Binds a listener of this driver to the first of these addresses that can be used.
+pub(super) fn bind<K: Kind>(
+    driver: &Arc<dyn Driver>,
+    addresses: Vec<SocketAddr>,
+    options: &ListenOptions,
+) -> io::Result<Listener<K>> {
     bind_first(addresses, |address| driver.listen(address, options)).map(Listener::new)
 }
 

@@ -31,15 +31,16 @@ use std::sync::Arc;
 use convoke_core::Panic;
 use convoke_core::raw::Frame;
 use convoke_io::IoExecutor;
-use convoke_io::context::{CONTEXTS, Contexts};
-use convoke_io::driver::ListenOptions;
-use convoke_task::{Bound, current, run_on, scope};
+use convoke_io::context::{CONTEXTS, Contexts, current_driver, driver_of_executor};
+use convoke_io::driver::{ListenOptions, shut_down};
+use convoke_task::{Bound, current, frame_dyn, scope};
 
 use super::kind::Kind;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
-use acceptor::{HandOver, accept_all};
-use listen_at::{ListenPlace, bind, check_unused};
+use super::to_address::resolve_own;
+use acceptor::{HandOver, SpawnThere, accept_all, spawn_there};
+use listen_at::{HANDS_OVER, ListenPlace, bind, check_unused};
 
 /// The default maximum number of connections of a server.
 pub const DEFAULT_CONNECTIONS: usize = 16_384;
@@ -114,6 +115,7 @@ where
         connections: DEFAULT_CONNECTIONS,
         grace: DRAIN_GRACE,
         accepting: None,
+        spawn_there: if L::HANDS_OVER { Some(spawn_there) } else { None },
         options: ListenOptions::new(),
         report: Arc::new(|report| eprintln!("{report}")),
         on_listening: None,
@@ -146,6 +148,8 @@ pub struct Server<K: Kind, H> {
     connections: usize,
     grace: Duration,
     accepting: Option<Accepting>,
+    /// Set if connections may be handed over.
+    spawn_there: Option<SpawnThere<K, H>>,
     options: ListenOptions,
     report: Report,
     on_listening: Option<OnListening<K>>,
@@ -182,12 +186,6 @@ impl<K: Kind, H> Server<K, H> {
     /// are shut down. Default: [`DRAIN_GRACE`].
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
-        self
-    }
-
-    /// Sets how connections are spread over contexts. Default: see [`Accepting`].
-    pub fn accepting(mut self, accepting: Accepting) -> Self {
-        self.accepting = Some(accepting);
         self
     }
 
@@ -231,6 +229,13 @@ where
     H: Fn(SocketStream<K>, K::Address) -> F + Send + Sync + 'static,
     F: Future<Output: ConnectionOutput> + Send + 'static,
 {
+    /// Sets how connections are spread over contexts. Default: see [`Accepting`].
+    pub fn accepting(mut self, accepting: Accepting) -> Self {
+        self.accepting = Some(accepting);
+        self.spawn_there = Some(spawn_there);
+        self
+    }
+
     async fn run(self) -> io::Result<()> {
         let contexts = current::local(&CONTEXTS).filter(|contexts| contexts.all().len() > 1);
         let listeners = listen(self.at, contexts, self.accepting, &self.options).await?;
@@ -247,12 +252,14 @@ where
         }
         match listeners {
             Listeners::One(listener, contexts) => {
-                accept_all(listener, shared, contexts.map(HandOver::new).transpose()?).await
+                let hand_over = contexts.zip(self.spawn_there);
+                let hand_over = hand_over.map(|(contexts, spawn)| HandOver::new(contexts, spawn)).transpose()?;
+                accept_all(listener, shared, hand_over).await
             }
             Listeners::Each(listeners) => {
                 scope(async |s| {
                     for (index, (context, listener)) in listeners.into_iter().enumerate() {
-                        let accepting = accept_all(listener, shared.clone(), None);
+                        let accepting = frame_dyn(accept_all(listener, shared.clone(), None));
                         s.named(format!("acceptor {index}")).on(&context).spawn(accepting);
                     }
                     Ok(())
@@ -291,18 +298,18 @@ async fn listen<K: Kind>(
         ListenPlace::Listener(listener) => return Ok(Listeners::One(listener, contexts)),
         ListenPlace::Query(query) => query,
     };
-    let addresses = super::resolve(query).await?;
-    let default = if cfg!(target_os = "linux") { Accepting::PerContext } else { Accepting::HandOver };
+    let addresses = resolve_own(query).await?;
+    let default = if HANDS_OVER { Accepting::HandOver } else { Accepting::PerContext };
     match contexts {
         Some(contexts) if accepting.unwrap_or(default) == Accepting::PerContext => {
-            listen_on_each(&contexts, addresses, options).await.map(Listeners::Each)
+            listen_on_each(&contexts, addresses, options).map(Listeners::Each)
         }
-        contexts => Ok(Listeners::One(bind(addresses, options)?, contexts)),
+        contexts => Ok(Listeners::One(bind(&current_driver()?, addresses, options)?, contexts)),
     }
 }
 
 /// Binds a listener on each context, all to the first address that can be used.
-async fn listen_on_each<K: Kind>(
+fn listen_on_each<K: Kind>(
     contexts: &Contexts,
     addresses: Vec<SocketAddr>,
     options: &ListenOptions,
@@ -314,8 +321,9 @@ async fn listen_on_each<K: Kind>(
     let mut addresses = addresses;
     let mut listeners: Vec<(IoExecutor, Listener<K>)> = Vec::with_capacity(contexts.all().len());
     for context in contexts.all() {
-        let (at, options) = (addresses, options.clone());
-        let listener = run_on(context, async move { bind(at, &options) }).await?;
+        // Any thread may call a driver.
+        let driver = driver_of_executor(context).ok_or_else(shut_down)?;
+        let listener = bind(&driver, addresses, &options)?;
         // The others are bound to the port that the first one got.
         addresses = K::any(&listener.local_addr()?).internet().into_iter().collect();
         listeners.push((context.clone(), listener));

@@ -3,6 +3,7 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
+use convoke_exec::raw::start_thread;
 use signal_hook::consts::FORBIDDEN;
 use signal_hook::iterator::{Handle, Signals};
 
@@ -19,8 +20,8 @@ impl SystemSignals {
     pub(super) fn new(deliver: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         let mut signals = Signals::new(core::iter::empty::<i32>())?;
         let handle = signals.handle();
-        let thread = thread::Builder::new().name("convoke-signals".into());
-        let thread = thread.spawn(move || signals.forever().for_each(deliver))?;
+        let hear = move || signals.forever().for_each(deliver);
+        let thread = start_thread("convoke-signals".into(), None, Box::new(hear))?;
         Ok(Self { handle, thread: Some(thread) })
     }
 
