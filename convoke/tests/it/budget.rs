@@ -14,7 +14,7 @@ use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, lossless_broadcast, mpmc, mpsc, oneshot, watch,
 };
 use convoke::task::budget::{self, PER_POLL, unconstrained};
 use convoke::task::{for_each_concurrent, generator, map_concurrent, task};
@@ -74,7 +74,7 @@ mod ready {
             sender.send(1).unwrap();
             receiver.changed().await
         };
-        broadcast_send_recv: |s| { let (sender, mut receiver) = broadcast::channel(4); } => {
+        broadcast_send_recv: |s| { let (sender, mut receiver) = lossless_broadcast::channel(4); } => {
             sender.send(1).await.unwrap();
             receiver.recv().await
         };
