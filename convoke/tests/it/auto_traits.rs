@@ -20,6 +20,7 @@ use convoke::sync::{
 };
 use convoke::task::{Failure, Generator, Launched, Task};
 use convoke::testing::{Latch, Trace};
+use convoke::time::{DelayQueue, Interval, NextExpired, Sleeping, Tick};
 use convoke::{Scope, ThreadPool, net};
 
 /// Tells whether a type is `Send` and `Sync`: an inherent constant takes precedence over that of a trait.
@@ -69,6 +70,10 @@ assert_is!(Send Sync Unpin: mpsc::SendPermit<'static, u32>, mpsc::OwnedSendPermi
 
 // Futures that are stored beside others, and shared.
 assert_is!(Send Sync: mpsc::Receive<'static, u32>, mpsc::SendMessage<'static, u32>, mpsc::Reserve<'static, u32>, Notified<'static>);
+
+// Time: a sleep may lie in a type that is shared.
+assert_is!(Send Sync: Sleeping, Tick<'static>);
+assert_is!(Send Sync Unpin: Interval, DelayQueue<u32>, NextExpired<'static, u32>);
 
 // Types that are polled through a plain reference, as the traits of `futures-io` require.
 assert_is!(Send Sync Unpin: TcpStream, TcpListener, UdpSocket, OwnedReadHalf<net::Internet>, OwnedWriteHalf<net::Internet>);
