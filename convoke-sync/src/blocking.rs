@@ -71,7 +71,9 @@ impl Wake for Parker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
+        // An exchange, as in `park`: a plain store might come before one of these in the order of changes, and
+        // be overwritten by it.
+        self.woken.swap(true, Ordering::Release);
         self.thread.unpark();
     }
 }
