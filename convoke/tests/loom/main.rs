@@ -35,6 +35,7 @@ mod sync_channels;
 mod sync_locks;
 mod sync_noted;
 mod sync_one_for_all;
+mod sync_polled;
 mod task;
 mod task_references;
 mod task_state;

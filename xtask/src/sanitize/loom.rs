@@ -14,5 +14,5 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
     }
     let ran = command::run(&mut models::run(workspace, Depth::Whole), Show::Live);
     let tally = Tally::of_nextest(&ran.stderr);
-    suites::verdict(ran, tally, "nothing")
+    suites::verdict(ran.ending, tally, "nothing")
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex as StdMutex};
 
 use convoke::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, lossless_broadcast, mpmc, mpsc, oneshot, watch,
 };
 use convoke::testing::{Ended, explore_inner_stops, explore_inner_stops_with, explore_stops};
 
@@ -219,7 +219,7 @@ fn barrier_and_broadcast_end_wherever_a_stop_comes() {
     let exploration = explore_stops(|| async {
         scope(async |s| {
             let barrier = Arc::new(Barrier::new(3));
-            let (sender, receiver) = broadcast::channel(2);
+            let (sender, receiver) = lossless_broadcast::channel(2);
             for _ in 0..3 {
                 let (barrier, mut receiver) = (barrier.clone(), receiver.clone());
                 s.spawn(async move {
@@ -400,7 +400,7 @@ fn the_latest_value_is_seen_wherever_a_stop_comes() {
                     s.spawn(async move {
                         let mut before = 0;
                         while receiver.changed().await.is_ok() {
-                            let seen = *receiver.look();
+                            let seen = *receiver.borrow();
                             assert!(seen > before, "a value was seen twice, or an older one");
                             before = seen;
                         }
@@ -421,7 +421,7 @@ fn the_latest_value_is_seen_wherever_a_stop_comes() {
     assert!(exploration.ended(Ended::Stopped) > at_least(3), "{exploration}");
     left.each(|(receiver, seen, last)| {
         let last = *last.lock().unwrap();
-        assert_eq!(*receiver.look(), last);
+        assert_eq!(*receiver.borrow(), last);
         assert!(
             seen.lock().unwrap().iter().all(|seen| *seen == last),
             "the last value is seen before the end"
@@ -433,7 +433,7 @@ fn the_latest_value_is_seen_wherever_a_stop_comes() {
 fn every_broadcast_message_reaches_all_receivers_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
-        let (sender, receiver) = broadcast::channel(1);
+        let (sender, receiver) = lossless_broadcast::channel(1);
         // The number of sent messages, and what the receivers that ran to the end received.
         let slot = left.add((StdMutex::new(0), StdMutex::new(Vec::new())));
         async move {
