@@ -10,8 +10,8 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::Env;
-use convoke_core::raw::{DropOutOfLine, LastUse, RawCallback};
 use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{DropOutOfLine, LastUse, RawCallback};
 
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{AskStop, Ending, InList, NewTask, ParentLink, Spawnable};

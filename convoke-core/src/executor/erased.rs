@@ -1,6 +1,7 @@
 //! An executor of any type in two words: one for the handle, one for the table of its functions.
 //!
-//! 1. `table` is that of the [`Hold`] whose value is in `word`: only `ExecutorRef::holding` pairs the two.
+//! 1. `table` is that of the [`Hold`] whose value is in `word`: only `ExecutorRef::holding` pairs the two. Entries of a
+//!    table take a word of its hold, and are called with the word beside the table.
 //! 2. The word owns that value. A hold fits into a word by size and by alignment: `into_word` checks it.
 //! 3. A [`Lent`] is the address of an executor that outlives it: `ExecutorRef::lend` requires that.
 
@@ -38,16 +39,16 @@ struct Word(UnsafeCell<MaybeUninit<*const ()>>);
 /// The functions of a hold. Those that are called for each piece of work have an entry of their own; the rest
 /// goes through `executor`, which costs a second call through a pointer.
 struct Table {
-    post: unsafe fn(&Word, Runnable),
-    post_last: unsafe fn(Word, Runnable),
+    post: fn(&Word, Runnable),
+    post_last: fn(Word, Runnable),
     post_cloned: unsafe fn(*const Word, Runnable),
-    dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
+    dispatch: fn(&Word, Runnable) -> Option<Runnable>,
     dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
-    owner_thread: unsafe fn(&Word) -> Option<&OwnerThread>,
-    clone: unsafe fn(&Word) -> ExecutorRef,
-    lend: unsafe fn(&Word) -> ExecutorRef,
-    drop: unsafe fn(Word),
-    executor: unsafe fn(&Word) -> &dyn AnyExecutor,
+    owner_thread: fn(&Word) -> Option<&OwnerThread>,
+    clone: fn(&Word) -> ExecutorRef,
+    lend: fn(&Word) -> ExecutorRef,
+    drop: fn(Word),
+    executor: fn(&Word) -> &dyn AnyExecutor,
     queues_locally: bool,
 }
 
@@ -130,8 +131,7 @@ impl ExecutorRef {
 
     /// Returns the executor as an object, for the functions that have no entry in the table.
     fn executor(&self) -> &dyn AnyExecutor {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.executor)(&self.word) }
+        (self.table.executor)(&self.word)
     }
 
     /// Lends the executor without counting a reference. Copies nothing that the executor might change: an
@@ -141,9 +141,8 @@ impl ExecutorRef {
     /// `self` outlives the result, and does not move meanwhile.
     #[inline]
     pub(crate) unsafe fn lend(&self) -> ManuallyDrop<Self> {
-        // SAFETY: rule 1: the table fits the word. Rule 3: `ScopedEnv`, which calls this, keeps the result
-        // beside a parent that it requires to outlive it.
-        ManuallyDrop::new(unsafe { (self.table.lend)(&self.word) })
+        // Rule 3: `ScopedEnv`, which calls this, keeps the result beside a parent that it requires to outlive it.
+        ManuallyDrop::new((self.table.lend)(&self.word))
     }
 
     /// Returns true if this is `executor`, which may itself be erased.
@@ -198,21 +197,20 @@ impl ExecutorRef {
 impl Executor for ExecutorRef {
     #[inline]
     fn post(&self, runnable: Runnable) {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.post)(&self.word, runnable) }
+        (self.table.post)(&self.word, runnable)
     }
 
     #[inline]
     fn post_last(self, runnable: Runnable) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: rule 1: the table fits the word. `this` is not dropped, so the word is moved out once.
-        unsafe { (this.table.post_last)((&raw const this.word).read(), runnable) }
+        // SAFETY: `this` is not dropped, so the word is moved out once.
+        let word = unsafe { (&raw const this.word).read() };
+        (this.table.post_last)(word, runnable);
     }
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.dispatch)(&self.word, runnable) }
+        (self.table.dispatch)(&self.word, runnable)
     }
 
     fn parallelism(&self) -> usize {
@@ -221,8 +219,7 @@ impl Executor for ExecutorRef {
 
     #[inline]
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.owner_thread)(&self.word) }
+        (self.table.owner_thread)(&self.word)
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
@@ -245,8 +242,7 @@ impl Executor for ExecutorRef {
 impl Clone for ExecutorRef {
     #[inline]
     fn clone(&self) -> Self {
-        // SAFETY: rule 1: the table fits the word.
-        unsafe { (self.table.clone)(&self.word) }
+        (self.table.clone)(&self.word)
     }
 }
 
@@ -254,9 +250,8 @@ impl Drop for ExecutorRef {
     #[inline]
     fn drop(&mut self) {
         let word = Word(UnsafeCell::new(*self.word.0.get_mut()));
-        // SAFETY: rule 1: the table fits the word. Rule 2: the value moves out once, as `drop` is the last use
-        // of `self.word`.
-        unsafe { (self.table.drop)(word) }
+        // Rule 2: the value moves out once, as `drop` is the last use of `self.word`.
+        (self.table.drop)(word);
     }
 }
 

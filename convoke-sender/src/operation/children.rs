@@ -133,16 +133,17 @@ impl Children {
     #[inline]
     pub unsafe fn arrive(this: NonNull<Self>, owner: NonNull<()>, finish: unsafe fn(NonNull<()>)) {
         // SAFETY: rule 1: the count that the caller holds keeps the operation alive until it is given back.
-        // Rule 3: the last one keeps it alive until it calls `finish`.
-        let children = unsafe { this.as_ref() };
-        if children.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
-            if let Some(armed) = children.armed() {
-                // SAFETY: `link` returned before `start` gave back its count. A stop request that runs right
-                // now on another thread finds the count at zero and returns: waiting for it is short.
-                unsafe { armed.link.remove() };
+        // Rule 3: the last one keeps it alive until it calls `finish`, and touches nothing afterwards. `link`
+        // returned before `start` gave back its count. A stop request that runs right now on another thread
+        // finds the count at zero and returns: waiting for it is short.
+        unsafe {
+            let children = this.as_ref();
+            if children.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
+                if let Some(armed) = children.armed() {
+                    armed.link.remove();
+                }
+                finish(owner);
             }
-            // SAFETY: rule 3: this is the last count. Nothing is touched afterwards.
-            unsafe { finish(owner) };
         }
     }
 
