@@ -63,6 +63,7 @@ impl<F> DropOutOfLine for Option<F> {
     }
 
     #[inline]
+    #[expect(clippy::redundant_pattern_matching, reason = "`is_some` takes a shared reference")]
     fn has_something_to_drop(&mut self) -> bool {
         matches!(self, Some(_))
     }

@@ -1,4 +1,4 @@
-//! What the second core brings: a server that computes for each request, and tasks on a pool that do what those
+//! The gain of the second core: a server that computes for each request, and tasks on a pool that do what those
 //! of an HTTP server do, without its sockets. Each contestant takes part with one core and with two.
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const CONNECTIONS: u64 = 64;
 /// The rounds of computing of a handler: some microseconds.
 const ROUNDS: u64 = 2_000;
 
-/// What a browser sends, more or less.
+/// A request of a browser.
 const HEAD: &[u8] =
     b"GET /articles/4711?page=2 HTTP/1.1\r\nHost: example.com\r\nAccept: text/html,*/*;q=0.8\r\n\
     Accept-Language: en-GB,en;q=0.5\r\nAccept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\n\r\n";

@@ -130,7 +130,7 @@ pub enum Polled<T> {
     Stopped,
 }
 
-/// What to do with a body that waits.
+/// The next step of a poll whose body waits.
 enum Next {
     /// Poll it once more, in the same poll.
     Again,
@@ -265,7 +265,7 @@ impl<'a> Frame<'a> {
                 Self::hold_current();
                 Next::Wait
             }
-            (false, false) if !again && !(self.stop_requested && self.gives_way()) => Next::Wait,
+            (false, false) if !(again || self.stop_requested && self.gives_way()) => Next::Wait,
             (false, _) => {
                 self.pass_cause_on();
                 Next::Stop

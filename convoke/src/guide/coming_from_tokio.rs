@@ -26,7 +26,7 @@
 //! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`child().permit(..)`](crate::scope::Child::permit) |
 //! | `Mutex`, `RwLock`, `Semaphore`, `Barrier`, `OnceCell` | the same, in [`sync`](crate::sync) |
 //! | `Notify` | [`Event`](crate::sync::Event): it stays set until it is reset |
-//! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc`; `watch`'s `borrow` is [`look`](crate::sync::watch::Receiver::look) |
+//! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc` |
 //! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::task::map_concurrent), [`for_each_concurrent`](crate::task::for_each_concurrent) |
 //! | `async_stream::stream!` | [`generator`](crate::task::generator()) |
 //! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with `futures_io`'s traits and methods of their own |

@@ -1,4 +1,4 @@
-//! Servers that compute for each request, on one core and on two: what the second core brings.
+//! Servers that compute for each request, on one core and on two.
 //!
 //! An echo alone would not show it here: the load needs a core too. With this much work for each request it
 //! needs a twentieth of one.
