@@ -106,7 +106,7 @@ impl End {
     /// Returns true if the neighbour is to end. Reads the clock only now and then.
     fn has_come(&self) -> bool {
         self.looks.set(self.looks.get().wrapping_add(1));
-        self.last_tick.get() || (self.looks.get() % 64 == 0 && Instant::now() >= self.latest)
+        self.last_tick.get() || (self.looks.get().is_multiple_of(64) && Instant::now() >= self.latest)
     }
 }
 

@@ -79,8 +79,8 @@ every_kind! {
         })
         .await;
         assert!(ended.is_ok());
-        let reason = *reason.lock().unwrap();
-        reason
+        drop(put);
+        Arc::into_inner(reason).and_then(|reason| reason.into_inner().unwrap())
     });
     a_child_that_would_be_restarted: |seen| block_on(async {
         scope(async |s| {
