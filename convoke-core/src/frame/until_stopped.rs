@@ -42,8 +42,8 @@ impl StopToken {
     /// use convoke::env::current;
     /// use convoke::prelude::*;
     ///
-    /// let source = StopSource::new();
-    /// let launched = launch(&ThreadPool::new(1)?.executor()).stop_token(source.token()).start(async {
+    /// let (pool, source) = (ThreadPool::new(1)?, StopSource::new());
+    /// let launched = launch(&pool.executor()).stop_token(source.token()).start(async {
     ///     let reason = current::stop_token().stopped().await;
     ///     format!("good bye: {reason}")
     /// });
