@@ -3,6 +3,7 @@
 //! timers. Nothing of it may touch memory that is somebody else's, and nobody may wait for ever who is not waiting for work that
 //! the executor still has. These tests also run under Miri and AddressSanitizer.
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -386,6 +387,57 @@ fn an_executor_that_hands_back_other_work_than_it_was_given_has_that_run() {
     let last = x.0.lock().unwrap().take();
     drop(last);
     assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
+}
+
+/// Runs the work that it is given on another thread, to its end, and hands back work that it has stored.
+#[derive(Clone, Default)]
+struct Exchanges(Arc<Mutex<Vec<Runnable>>>);
+
+impl PartialEq for Exchanges {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Executor for Exchanges {
+    fn post(&self, runnable: Runnable) {
+        self.0.lock().unwrap().push(runnable);
+    }
+
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        thread::spawn(move || runnable.run()).join().unwrap();
+        self.0.lock().unwrap().pop()
+    }
+}
+
+/// Calls `each` in tasks that await each other.
+fn nested(depth: usize, each: Arc<dyn Fn() + Send + Sync>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        each();
+        if depth > 0 {
+            task(nested(depth - 1, each)).await;
+        }
+    })
+}
+
+/// The environment of the work that the executor was given is gone when other work comes back: at any depth.
+#[test]
+fn an_executor_that_hands_back_other_work_may_have_freed_the_environment() {
+    const DEPTH: usize = 34;
+    let x = Exchanges::default();
+    let stored: Vec<_> = (0..DEPTH).map(|_| launch(&x).start(async {})).collect();
+    let (scope, executor) = (Arc::new(CountingScope::new()), x.clone());
+    let spawns = scope.clone();
+    let each = move || {
+        let env = Env::new().with(Changes::new().executor(executor.clone()));
+        assert!(spawns.spawn(task(async {}), &env).is_ok());
+    };
+    assert_eq!(block_on(nested(DEPTH, Arc::new(each))), Outcome::Value(()));
+    // The rest is stopped.
+    let rest = core::mem::take(&mut *x.0.lock().unwrap());
+    drop(rest);
+    assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
+    drop(stored);
 }
 
 /// Names the timers of another loop each time that it is asked, and sometimes none.
