@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, OutOfLine, post_contained,
+    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, OutOfLine, Runnable,
 };
 use convoke_core::{ExecutorRef, Never, Outcome};
 
@@ -130,14 +130,16 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
             let parent = &*(*parts.parent.get()).insert(OutOfLine::new(SoloParent::new(link, name)));
             match parent.create(Spawnable::borrowing(future), ToReceiver(this), location) {
                 Ok(task) => {
-                    // Another thread may run the task to its end, and complete the receiver, while `dispatch`
-                    // is still executing.
+                    // Another thread may run the task to its end, and complete the receiver, while `post` or
+                    // `dispatch` is still executing. The environment is not used after either: an executor
+                    // may hand back other work than it was given.
                     let executor = NonNull::from(env.as_ref().executor());
-                    if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, task.into_runnable())
-                        && let Some(too_deep) = runnable.run_on_top()
+                    if Runnable::are_too_deep() {
+                        ExecutorRef::post_cloned(executor, task.into_runnable());
+                    } else if let Some(runnable) =
+                        ExecutorRef::dispatch_cloned(executor, task.into_runnable())
                     {
-                        // The task has not run, so the environment is still there.
-                        post_contained(executor.as_ref().clone(), too_deep);
+                        runnable.run_on_top();
                     }
                 }
                 Err(future) => {

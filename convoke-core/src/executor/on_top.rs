@@ -27,22 +27,22 @@ impl Drop for Deeper {
 }
 
 impl Runnable {
+    /// Returns true if many pieces of work already run on top of each other on this thread. The next one is
+    /// posted, and not [dispatched](super::Executor::dispatch).
+    #[inline]
+    pub fn are_too_deep() -> bool {
+        ThisThread::with(|thread| thread.on_top.get()) >= MAX_DEPTH
+    }
+
     /// Runs the work on top of the caller's stack, for a caller that got it back from
-    /// [`dispatch`](super::Executor::dispatch). Returns it if many pieces of work already run on top of each
-    /// other here: the caller posts it.
+    /// [`dispatch`](super::Executor::dispatch).
     ///
     /// # Panics
     /// If the work does.
-    #[must_use = "post the work if it was returned"]
-    pub fn run_on_top(self) -> Option<Self> {
-        let depth = ThisThread::with(|thread| thread.on_top.get());
-        if depth >= MAX_DEPTH {
-            return Some(self);
-        }
-        ThisThread::with(|thread| thread.on_top.set(depth + 1));
+    pub fn run_on_top(self) {
+        ThisThread::with(|thread| thread.on_top.set(thread.on_top.get() + 1));
         let _deeper = Deeper;
         self.run();
-        None
     }
 }
 

@@ -101,7 +101,7 @@ where
         }
     }
 
-    fn finish(&mut self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+    fn finish(self: Pin<&mut Self>, outcome: Outcome<V, E>) -> Outcome<V, E> {
         match self.panic.take() {
             Some(panic) => Outcome::Panicked(panic).after_drop_of(outcome),
             None => outcome,

@@ -78,7 +78,7 @@ impl<V, R: Receiver<V, Never>> Until for UntilStopped<V, R> {
         start.listen(Stop(completion));
     }
 
-    fn finish(&mut self, _: Outcome<()>) -> Outcome<V, Never> {
+    fn finish(self: Pin<&mut Self>, _: Outcome<()>) -> Outcome<V, Never> {
         Outcome::Stopped
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -63,7 +64,8 @@ unsafe impl<S: Shareable> Sender for Split<S> {
     type Operation<R: Receiver<S::Value, S::Error>> = Pending<Consumer<S, R>>;
 
     fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        let consumer = Consumer { waiter: Waiter::new(), shared: Some(self.shared), _receiver: PhantomData };
+        let consumer =
+            Consumer { waiter: Waiter::new(), shared: Cell::new(Some(self.shared)), _receiver: PhantomData };
         Pending::new(consumer, receiver)
     }
 }
@@ -72,8 +74,8 @@ unsafe impl<S: Shareable> Sender for Split<S> {
 /// ends the wait: the completion of the work, or the consumer's own stop request.
 pub struct Consumer<S: Shareable, R> {
     waiter: Waiter<S>,
-    /// Taken when the wait has ended.
-    shared: Option<Arc<Shared<S>>>,
+    /// Taken when the wait has ended, and out of here while it begins.
+    shared: Cell<Option<Arc<Shared<S>>>>,
     _receiver: PhantomData<fn(R)>,
 }
 
@@ -99,8 +101,30 @@ where
     type Listening = Listening<Leave<S>>;
 
     fn begin(self: Pin<&Self>, start: &Starting<'_, Self>, completion: Completion<S::Value, S::Error>) {
+        let Some(shared) = self.shared.take() else { return };
+        self.wait_at(&shared, start, completion);
+        self.shared.set(Some(shared));
+    }
+
+    fn finish(self: Pin<&mut Self>, outcome: OutcomeOf<S>) -> OutcomeOf<S> {
+        drop(self.shared.take());
+        outcome
+    }
+}
+
+impl<S, R> Consumer<S, R>
+where
+    S: Shareable,
+    R: Receiver<S::Value, S::Error>,
+{
+    /// Begins to wait for the work, and starts it if it is not running.
+    fn wait_at(
+        self: Pin<&Self>,
+        shared: &Arc<Shared<S>>,
+        start: &Starting<'_, Self>,
+        completion: Completion<S::Value, S::Error>,
+    ) {
         let (waiter, env) = (self.waiter(), start.env());
-        let Some(shared) = &self.get_ref().shared else { return };
         if env.stop().stop_requested() && !shared.is_done() {
             return completion.stopped();
         }
@@ -111,11 +135,6 @@ where
             }
             Err(completion) => completion.complete(shared.outcome()),
         }
-    }
-
-    fn finish(&mut self, outcome: OutcomeOf<S>) -> OutcomeOf<S> {
-        self.shared = None;
-        outcome
     }
 }
 

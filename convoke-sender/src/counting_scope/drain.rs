@@ -94,10 +94,11 @@ impl<R: Receiver<(), Never>> Until for UntilEmpty<R> {
         after.resume_if_over();
     }
 
-    fn finish(&mut self, outcome: Outcome<()>) -> Outcome<()> {
-        let Some(shared) = self.shared.take() else { return outcome };
+    fn finish(self: Pin<&mut Self>, outcome: Outcome<()>) -> Outcome<()> {
+        let this = self.get_mut();
+        let Some(shared) = this.shared.take() else { return outcome };
         let mut state = shared.state();
-        let withdrawn = self.ticket.take().is_some_and(|ticket| state.was_withdrawn(ticket));
+        let withdrawn = this.ticket.take().is_some_and(|ticket| state.was_withdrawn(ticket));
         match outcome.is_value() && !withdrawn {
             true => state.panic_for_drain().map_or(Outcome::Value(()), Outcome::Panicked),
             false => Outcome::Stopped,

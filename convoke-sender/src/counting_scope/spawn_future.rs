@@ -118,7 +118,7 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Until for UntilDelivered<V, E, R> {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+    fn finish(self: Pin<&mut Self>, outcome: Outcome<V, E>) -> Outcome<V, E> {
         outcome
     }
 }

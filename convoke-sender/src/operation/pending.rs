@@ -40,7 +40,7 @@ pub trait Until: Sized + Send {
     /// Returns the outcome of the operation, from the one that ended the wait. Called when `begin` has
     /// returned and the stop callback is removed.
     fn finish(
-        &mut self,
+        self: Pin<&mut Self>,
         outcome: Outcome<Self::Given, Self::GivenError>,
     ) -> Outcome<Self::Value, Self::Error>;
 }
@@ -121,12 +121,13 @@ impl<W: Until> Pending<W> {
     /// Called by the second to arrive (rule 3), with the first field of the operation.
     unsafe fn finish(core: NonNull<Core<W::Given, W::GivenError>>) {
         // SAFETY: `core` is the first field of the operation (`repr(C)`), and the pointer was made from the
-        // whole operation. Rule 3: the caller is the only user. A callback may be dropped from inside itself,
-        // or after it has run.
+        // whole operation. Rule 3: the caller is the only user. Rule 2: the operation is pinned, and `wait`
+        // with it. A callback may be dropped from inside itself, or after it has run.
         let (wait, receiver, outcome) = unsafe {
             let this = core.cast::<Self>().as_ref();
             *this.listening.get() = W::Listening::default();
-            (&mut *this.wait.get(), (*this.receiver.get()).take(), (*this.core.outcome.get()).take())
+            let wait = Pin::new_unchecked(&mut *this.wait.get());
+            (wait, (*this.receiver.get()).take(), (*this.core.outcome.get()).take())
         };
         if let (Some(receiver), Some(outcome)) = (receiver, outcome) {
             let outcome = wait.finish(outcome);

@@ -153,7 +153,7 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Until for UntilOpened<V, E, H
         }
     }
 
-    fn finish(&mut self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+    fn finish(self: Pin<&mut Self>, outcome: Outcome<V, E>) -> Outcome<V, E> {
         outcome
     }
 }

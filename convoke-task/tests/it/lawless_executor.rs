@@ -11,12 +11,10 @@ use std::time::Duration;
 
 use crate::lawless::{Came, Lawless, PROGRAMS, Program, end_in_order};
 use convoke::env::Changes;
-use convoke::env::Env;
 use convoke::executor::{BlockOn, RunLoop};
 use convoke::executor::{PoolExecutor, RunLoopExecutor};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, Timers};
-use convoke::sender::CountingScope;
 use convoke::sender::prelude::*;
 use convoke::{Panic, launch, run_on};
 
@@ -347,45 +345,6 @@ fn a_handle_that_panics_where_a_sender_is_started_ends_in_order() {
     let ways = [Panics::InClone(1), Panics::InDrop, Panics::InDispatch, Panics::InHome];
     let test = "a_handle_that_panics_where_a_sender_is_started_ends_in_order";
     end_in_order(test, ways.len(), |case| use_handle(ways[case]));
-}
-
-/// Hands back, to whoever dispatches a piece of work, the one that was dispatched before.
-#[derive(Clone, Default)]
-struct Swaps(Arc<Mutex<Option<Runnable>>>);
-
-impl PartialEq for Swaps {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Executor for Swaps {
-    fn post(&self, runnable: Runnable) {
-        runnable.run();
-    }
-
-    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        self.0.lock().unwrap().replace(runnable)
-    }
-}
-
-#[test]
-fn an_executor_that_hands_back_other_work_than_it_was_given_has_that_run() {
-    let (x, ran) = (Swaps::default(), Arc::new(AtomicUsize::new(0)));
-    let env = Env::new().with(Changes::new().executor(x.clone()));
-    let scope = CountingScope::new();
-    for _ in 0..3 {
-        let count = ran.clone();
-        let work = async move {
-            checkpoint().await;
-            count.fetch_add(1, Ordering::Relaxed);
-        };
-        assert!(scope.spawn(task(work), &env).is_ok());
-    }
-    assert_eq!(ran.load(Ordering::Relaxed), 2, "the third is there instead of the second");
-    let last = x.0.lock().unwrap().take();
-    drop(last);
-    assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
 }
 
 /// Names the timers of another loop each time that it is asked, and sometimes none.

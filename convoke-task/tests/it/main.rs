@@ -24,6 +24,7 @@ mod inline_time;
 mod launch;
 mod lawless;
 mod lawless_closures;
+mod lawless_dispatch;
 mod lawless_executor;
 mod lawless_futures;
 mod lawless_home;
