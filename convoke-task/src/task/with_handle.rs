@@ -251,6 +251,7 @@ impl<T, K: HandleKind> Join<T, K> {
 
     /// Takes the outcome out of `join`, and releases the child, if the outcome is there. Otherwise stores the
     /// waker, and returns the spawn site of the child that is waited for.
+    #[inline]
     pub(crate) fn take_or_wait(
         join: &mut Option<Self>,
         waker: &Waker,
@@ -264,6 +265,7 @@ impl<T, K: HandleKind> Join<T, K> {
     }
 
     /// Returns `Done` if the outcome is there. Otherwise stores the waker in the child.
+    #[inline]
     fn peek_or_wait(&mut self, waker: &Waker) -> Peek {
         let Shared { rendezvous, waker: slot, .. } = self.shared();
         let identity = WakerMark::of(waker);
