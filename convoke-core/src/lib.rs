@@ -68,7 +68,7 @@ pub use loom as __loom;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
 pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
-pub use frame::{FOREIGN_FUTURES, ForeignFutures};
+pub use frame::{FOREIGN_FUTURES, ForeignFutures, UntilStopped};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;
@@ -100,7 +100,7 @@ pub mod raw {
     #[cfg(feature = "testing")]
     pub use crate::steps::count as count_steps;
     pub use crate::steps::visit as visit_step;
-    pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
+    pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback, ReasonCode};
     pub use crate::wake::{discard, wake, wake_if_any};
     pub mod budget {
         //! The budget of a poll, for futures and for executors of one's own.

@@ -104,7 +104,8 @@ impl Waiting {
     /// space for it.
     ///
     /// A source may keep alternating between "would block" and "ready". Each round takes from the budget of the
-    /// task, so that others run and a stop takes effect.
+    /// task, so that others run and a stop takes effect. Outside of tasks there is no budget, and the number of
+    /// rounds of one poll has the same bound: the caller's executor may have other work, too.
     #[inline(never)]
     fn retry_or_wait<T>(
         &mut self,
@@ -114,7 +115,7 @@ impl Waiting {
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        loop {
+        for _ in 0..budget::PER_POLL {
             match error.kind() {
                 io::ErrorKind::WouldBlock => {
                     if let Some(ticket) = source.watch(self.interest(), self.ticket(), cx.waker()) {
@@ -133,6 +134,8 @@ impl Waiting {
                 done => return self.complete(done),
             }
         }
+        budget::yield_now(cx);
+        Poll::Pending
     }
 
     #[inline]

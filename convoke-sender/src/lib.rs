@@ -54,6 +54,7 @@ pub mod raw {
 
     pub use crate::operation::{
         Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Listening,
-        Pending, Posted, Posts, Resume, Serial, SerialTurn, Starting, Steps, Until, WorkReceiver,
+        Pending, Posted, Posts, Resume, Serial, SerialShared, SerialTurn, Starting, Steps, Until,
+        WorkReceiver,
     };
 }

@@ -64,7 +64,7 @@ mod tests {
     fn a_time_is_reached_when_it_is_shown_and_not_before() {
         let start = Instant::now() + Duration::from_secs(3600);
         for clock in CLOCKS {
-            for nanoseconds in (0..200_u64).map(|step| step * 77_777_777) {
+            for nanoseconds in (0..if cfg!(miri) { 20 } else { 200_u64 }).map(|step| step * 77_777_777) {
                 let time = start + Duration::from_nanos(nanoseconds);
                 let passed = clock.passed_when(start, time);
                 assert!(clock.shows(start, passed) >= time, "{clock:?} {nanoseconds}");

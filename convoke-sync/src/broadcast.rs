@@ -1,28 +1,25 @@
-//! Channel in which every receiver gets every message: `broadcast::channel(capacity)`.
+//! Channel in which every receiver gets every message that it is fast enough for:
+//! `broadcast::channel(capacity)`.
 //!
-//! A message stays in the channel until every receiver that was subscribed when it was sent has received it.
-//! The slowest receiver holds up the senders, so no message is lost and memory stays bounded.
+//! Sending never waits. When the channel is full, the oldest message is dropped, and receivers that have not
+//! received it learn how many they have missed. Use [`lossless_broadcast`](super::lossless_broadcast) if no
+//! receiver may miss a message: there the slowest receiver holds up the senders.
 
 use core::fmt;
 use core::future::Future;
-use core::task::Waker;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 
-use convoke_core::Panic;
-
-use super::channel::{SendError, TryReceiveError, TrySendError};
-use super::until::{Guard, until, until_turn};
-use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
-use convoke_core::raw::wake_if_any;
+use futures_core::Stream;
 
-// Indices of the two wait lists.
-const SENDERS: usize = 0;
-const RECEIVERS: usize = 1;
+use super::blocking;
+use super::broadcast_halves::{Got, Reader, Writer, close, halves, receive, subscribe};
+use super::broadcast_ring::{RECEIVERS, shelve, unshelve};
+pub use super::channel::SendError;
+use super::until::until;
 
-/// Creates a channel that holds up to `capacity` messages that some receiver has not received yet. When it is
-/// full, `send` waits.
+/// Creates a channel that holds up to `capacity` messages that some receiver has not received yet.
 ///
 /// The channel closes when either half calls `close` or when all senders are dropped. Sending then fails, but
 /// messages that were sent before can still be received.
@@ -32,309 +29,267 @@ const RECEIVERS: usize = 1;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sync::broadcast;
+/// use convoke::sync::broadcast::{self, RecvError};
 ///
 /// let outcome = block_on(async {
-///     scope(async |s| {
-///         let (sender, mut receiver) = broadcast::channel(2);
-///         let mut other = sender.subscribe();
-///         s.spawn(async move {
-///             for n in 1..=3 {
-///                 sender.send(n).await.expect("somebody listens");
-///             }
-///         });
-///         let mut sum = 0;
-///         while let Some(n) = receiver.recv().await {
-///             assert_eq!(other.recv().await, Some(n));
-///             sum += n;
-///         }
-///         sum
-///     })
-///     .await
+///     let (sender, mut fast) = broadcast::channel(2);
+///     let mut slow = sender.subscribe();
+///     for n in 1..=3 {
+///         assert_eq!(sender.send(n), Ok(2));
+///         assert_eq!(fast.recv().await, Ok(n));
+///     }
+///     drop(sender);
+///     // There is room for two messages, and the first one was dropped.
+///     assert_eq!(slow.recv().await, Err(RecvError::Lagged(1)));
+///     assert_eq!((slow.recv().await, slow.recv().await), (Ok(2), Ok(3)));
+///     assert_eq!(slow.recv().await, Err(RecvError::Closed));
 /// });
-/// assert_eq!(outcome, Outcome::Value(6));
+/// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "the capacity of a channel must be at least 1");
-    let messages = VecDeque::with_capacity(capacity);
-    let state = State { messages, oldest: 0, capacity, senders: 1, receivers: 1, closed: false };
-    let shared = Arc::new(WaitQueue::new(state));
-    (Sender(shared.clone()), Receiver { shared, next: 0 })
+    let (writer, reader) = halves(capacity);
+    (Sender(writer), Receiver(reader))
 }
-
-struct State<T> {
-    messages: VecDeque<Message<T>>,
-    /// Sequence number of the first message, or of the next message to be sent if there is none.
-    oldest: u64,
-    capacity: usize,
-    senders: usize,
-    receivers: usize,
-    closed: bool,
-}
-
-struct Message<T> {
-    /// Reference-counted, because user code clones the message, and that must not run under the lock.
-    message: Arc<T>,
-    /// Number of receivers that have not received it yet.
-    left: usize,
-}
-
-type Shared<T> = WaitQueue<State<T>, (), 2>;
 
 /// Sending half of a broadcast channel. Clones send into the same channel.
-pub struct Sender<T>(Arc<Shared<T>>);
+pub struct Sender<T>(Writer<T>);
 
 /// Receiving half of a broadcast channel. A clone receives every message that the original has not received
 /// yet.
-pub struct Receiver<T> {
-    shared: Arc<Shared<T>>,
-    /// Sequence number of the next message to receive.
-    next: u64,
+pub struct Receiver<T>(Reader<T>);
+
+/// Error of [`Receiver::recv`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecvError {
+    /// This receiver was too slow, and missed so many messages. The next call receives the oldest one that is
+    /// still in the channel.
+    Lagged(u64),
+    /// The channel is closed, and this receiver has received all messages.
+    Closed,
 }
 
-/// A received message, and the waker of the sender that may use the freed slot.
-type Received<T> = (Arc<T>, Option<Waker>);
-
-impl<T> State<T> {
-    /// Queues the message for all current receivers, or returns why it cannot.
-    fn offer(&mut self, message: &mut Option<Arc<T>>) -> Result<(), TrySendError<()>> {
-        if self.closed || self.receivers == 0 {
-            return Err(TrySendError::Closed(()));
-        }
-        if self.messages.len() >= self.capacity {
-            return Err(TrySendError::Full(()));
-        }
-        let left = self.receivers;
-        self.messages.extend(message.take().map(|message| Message { message, left }));
-        Ok(())
-    }
-
-    /// Returns the sequence number that the next message will get.
-    fn end(&self) -> u64 {
-        self.oldest.wrapping_add(self.messages.len() as u64)
-    }
-
-    /// Iterates over the messages from sequence number `next` on.
-    fn from(&mut self, next: u64) -> impl Iterator<Item = &mut Message<T>> {
-        let before = next.wrapping_sub(self.oldest) as usize;
-        self.messages.iter_mut().skip(before)
-    }
+/// Error of [`Receiver::try_recv`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// There is no message now, but one may still be sent.
+    Empty,
+    /// This receiver was too slow, and missed so many messages. The next call receives the oldest one that is
+    /// still in the channel.
+    Lagged(u64),
+    /// The channel is closed, and this receiver has received all messages.
+    Closed,
 }
 
-/// Takes the message with sequence number `next`, counts it as received, and advances `next`.
-fn receive<T>(locked: &mut Guard<'_, State<T>>, next: &mut u64) -> Result<Received<T>, TryReceiveError> {
-    let state = locked.state();
-    let Some(entry) = state.from(*next).next() else {
-        return Err(if state.closed { TryReceiveError::Closed } else { TryReceiveError::Empty });
-    };
-    *next = next.wrapping_add(1);
-    entry.left -= 1;
-    if entry.left > 0 {
-        return Ok((entry.message.clone(), None));
-    }
-    // This was the last receiver that wanted the message. All messages before it are already gone, so it is
-    // the oldest.
-    let Some(entry) = state.messages.pop_front() else { unreachable!("the entry was found above") };
-    state.oldest = state.oldest.wrapping_add(1);
-    let waker = locked.grant(SENDERS, |_| ()).map(|((), waker)| waker);
-    Ok((entry.message, waker))
-}
-
-/// Wakes the sender, if any, and unwraps or clones the message. Called without the lock.
-fn into_message<T: Clone>((message, waker): Received<T>) -> T {
-    wake_if_any(waker);
-    Arc::unwrap_or_clone(message)
-}
-
-fn close<T>(shared: &Shared<T>) {
-    shared.lock().state().closed = true;
-    shared.grant_all(SENDERS);
-    shared.grant_all(RECEIVERS);
-}
+/// Error of a [`Receiver`] as a stream: it was too slow, and missed so many messages. The next item is the
+/// oldest one that is still in the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lagged(pub u64);
 
 impl<T> Sender<T> {
-    /// Sends a message to all current receivers. Waits while the channel is full.
-    ///
-    /// - *Completes with* `Ok(())`; with the message in a [`SendError`] if the channel is closed or has no
-    ///   receivers, also when that happens while it waits; or as stopped if a stop was requested, even if the
-    ///   channel is not full.
-    /// - *If dropped* or stopped while it waits, the message is dropped.
-    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
-    #[track_caller]
-    pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
-        let pause = Pause::here();
-        async move {
-            let mut message = Some(Arc::new(message));
-            let sent =
-                until_turn(&*self.0, SENDERS, pause, |locked| match locked.state().offer(&mut message) {
-                    Err(TrySendError::Full(())) => None,
-                    Err(TrySendError::Closed(())) => Some(false),
-                    Ok(()) => Some(true),
-                })
-                .await;
-            self.sent(sent, message).map_err(|message| SendError(message.into_message()))
+    /// Sends a message to all current receivers, and returns their number. If the channel is full, its oldest
+    /// message is dropped. Returns the message in the error if the channel is closed or has no receivers.
+    pub fn send(&self, message: T) -> Result<usize, SendError<T>> {
+        let shelf = shelve(&self.0.0, message);
+        let mut locked = self.0.0.lock();
+        let ring = locked.state();
+        if ring.is_over() {
+            drop(locked);
+            return Err(SendError(unshelve(shelf)));
         }
-    }
-
-    /// Sends a message to all current receivers if the channel is not full.
-    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let mut message = Some(Arc::new(message));
-        let offered = self.0.lock().state().offer(&mut message);
-        match (offered, message.take()) {
-            (Err(TrySendError::Full(())), Some(message)) => Err(TrySendError::Full(unshared(message))),
-            (offered, message) => self.sent(offered.is_ok(), message),
-        }
-    }
-
-    /// Finishes an attempt to send: wakes the receivers, or returns the message if it was not sent.
-    fn sent(&self, sent: bool, message: Option<Arc<T>>) -> Result<(), TrySendError<T>> {
-        if let Some(message) = message.filter(|_| !sent) {
-            return Err(TrySendError::Closed(unshared(message)));
-        }
-        self.0.grant_all(RECEIVERS);
-        Ok(())
+        let evicted = if ring.is_full() { ring.evict() } else { None };
+        ring.push(shelf);
+        let receivers = ring.receivers;
+        drop(locked);
+        self.0.0.grant_all(RECEIVERS);
+        drop(evicted);
+        Ok(receivers)
     }
 
     /// Creates a receiver for the messages that are sent from now on.
+    #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
-        let mut locked = self.0.lock();
-        let state = locked.state();
-        state.receivers += 1;
-        let next = state.end();
-        drop(locked);
-        Receiver { shared: self.0.clone(), next }
+        Receiver(self.0.subscribe())
     }
 
     /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
     pub fn close(&self) {
-        close(&self.0);
+        close(&self.0.0);
+    }
+
+    /// Returns true if sending fails: the channel was closed, or has no receivers now.
+    pub fn is_closed(&self) -> bool {
+        self.0.0.lock().state().is_over()
     }
 
     /// Returns the number of receivers.
+    #[doc(alias = "receiver_count")]
     pub fn receivers(&self) -> usize {
-        self.0.lock().state().receivers
+        self.0.0.lock().state().receivers
+    }
+
+    /// Returns the number of messages that some receiver has not received yet.
+    pub fn len(&self) -> usize {
+        self.0.0.lock().state().len()
+    }
+
+    /// Returns true if every receiver has received every message.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of messages that the channel can hold.
+    pub fn capacity(&self) -> usize {
+        self.0.0.lock().state().capacity
     }
 }
 
-/// Unwraps a message that was never queued, and so was never shared.
-fn unshared<T>(message: Arc<T>) -> T {
-    let Some(message) = Arc::into_inner(message) else { unreachable!("the message was never queued") };
-    message
+/// Returns the message, which it may have to clone. Called without the lock.
+fn into_message<T: Clone>(got: Got<T>) -> Result<T, RecvError> {
+    match got {
+        // No sender ever waits.
+        Got::Message(message, _) => Ok(message.into_message()),
+        Got::Missed(missed) => Err(RecvError::Lagged(missed)),
+        Got::Closed => Err(RecvError::Closed),
+    }
 }
 
 impl<T: Clone> Receiver<T> {
     /// Receives the next message. Waits while there is none.
     ///
-    /// - *Completes with* the message; with `None` if the channel is closed and this receiver has received
+    /// - *Completes with* the message; with [`RecvError::Lagged`] if messages were dropped before this
+    ///   receiver has received them; with [`RecvError::Closed`] if the channel is closed and it has received
     ///   all messages; or as stopped if a stop was requested, even if there is a message. The message then
     ///   stays in the channel.
     /// - *If dropped*, it stops waiting, and no message counts as received.
     /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     /// - *Panics* if cloning the message panics.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    /// use convoke::sync::broadcast::{self, RecvError};
+    ///
+    /// let outcome = block_on(async {
+    ///     let (sender, mut receiver) = broadcast::channel(16);
+    ///     sender.send("hello").expect("there is a receiver");
+    ///     drop(sender);
+    ///     let mut seen = Vec::new();
+    ///     loop {
+    ///         match receiver.recv().await {
+    ///             Ok(message) => seen.push(message),
+    ///             Err(RecvError::Lagged(missed)) => println!("missed {missed} messages"),
+    ///             Err(RecvError::Closed) => break seen,
+    ///         }
+    ///     }
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(vec!["hello"]));
+    /// ```
     #[track_caller]
-    pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
-        let Self { shared, next } = self;
-        let received =
-            until(&**shared, RECEIVERS, Pause::here(), move |locked| match receive(locked, next) {
-                Ok(received) => Some(Some(received)),
-                Err(TryReceiveError::Closed) => Some(None),
-                Err(TryReceiveError::Empty) => None,
-            });
-        async move { received.await.map(into_message) }
+    pub fn recv(&mut self) -> impl Future<Output = Result<T, RecvError>> {
+        let pause = Pause::here();
+        let (shared, next) = self.0.parts();
+        let received = until(shared, RECEIVERS, pause, move |locked| receive(locked, next));
+        async move { into_message(received.await) }
+    }
+
+    /// Receives the next message on a thread that runs no tasks. Blocks the thread while there is none.
+    ///
+    /// # Panics
+    /// In a task, and on the thread of a run loop: await [`recv`](Receiver::recv) there. If cloning the
+    /// message panics.
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
+        blocking::wait_for("blocking_recv", "recv", self.recv())
     }
 
     /// Receives the next message, if there is one.
     ///
     /// # Panics
     /// If cloning the message panics.
-    pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
-        let received = receive(&mut self.shared.lock(), &mut self.next);
-        received.map(into_message)
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        let got = self.0.try_receive().ok_or(TryRecvError::Empty)?;
+        into_message(got).map_err(|error| match error {
+            RecvError::Lagged(missed) => TryRecvError::Lagged(missed),
+            RecvError::Closed => TryRecvError::Closed,
+        })
     }
 }
 
 impl<T> Receiver<T> {
-    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
-    pub fn close(&self) {
-        close(&self.shared);
+    /// Creates a receiver for the messages that are sent from now on. A clone also gets those that this one
+    /// has not received yet.
+    #[track_caller]
+    pub fn resubscribe(&self) -> Self {
+        Self(subscribe(&self.0.seat))
     }
 
-    /// Returns the number of messages that this receiver has not received yet.
+    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
+    pub fn close(&self) {
+        close(&self.0.seat);
+    }
+
+    /// Returns true if the channel is closed, by `close` or because all senders are dropped. There may be
+    /// messages left.
+    pub fn is_closed(&self) -> bool {
+        self.0.seat.lock().state().closed
+    }
+
+    /// Returns the number of messages that were sent and that this receiver has not received. If it is more
+    /// than the [capacity](Receiver::capacity), the receiver has missed some.
     pub fn len(&self) -> usize {
-        let mut locked = self.shared.lock();
-        locked.state().end().wrapping_sub(self.next) as usize
+        self.0.len()
     }
 
     /// Returns true if this receiver has received every message.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Returns the number of messages that the channel can hold.
+    pub fn capacity(&self) -> usize {
+        self.0.seat.lock().state().capacity
+    }
+}
+
+/// Stream of messages, and of the errors of a receiver that was too slow. A poll that is stopped takes
+/// nothing. The first one allocates the memory with which the stream waits, and the rest allocate nothing.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::sync::broadcast::{self, Lagged};
+/// use convoke::task::map_concurrent;
+///
+/// let outcome = block_on(async {
+///     let (sender, receiver) = broadcast::channel(1);
+///     sender.send(1).expect("there is a receiver");
+///     sender.send(2).expect("there is a receiver");
+///     drop(sender);
+///     let mut items = map_concurrent(receiver, 1, async |item| item);
+///     (items.next().await, items.next().await, items.next().await)
+/// });
+/// assert_eq!(outcome, Outcome::Value((Some(Err(Lagged(1))), Some(Ok(2)), None)));
+/// ```
+impl<T: Clone> Stream for Receiver<T> {
+    type Item = Result<T, Lagged>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_receive(cx).map(|got| match into_message(got) {
+            Ok(message) => Some(Ok(message)),
+            Err(RecvError::Lagged(missed)) => Some(Err(Lagged(missed))),
+            Err(RecvError::Closed) => None,
+        })
+    }
 }
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.0.lock().state().senders += 1;
         Self(self.0.clone())
-    }
-}
-
-impl<T> Drop for Sender<T> {
-    fn drop(&mut self) {
-        let mut locked = self.0.lock();
-        locked.state().senders -= 1;
-        let last = locked.state().senders == 0;
-        drop(locked);
-        if last {
-            close(&self.0);
-        }
     }
 }
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        let mut locked = self.shared.lock();
-        let state = locked.state();
-        state.receivers += 1;
-        state.from(self.next).for_each(|message| message.left += 1);
-        drop(locked);
-        Self { shared: self.shared.clone(), next: self.next }
-    }
-}
-
-impl<T> Drop for Receiver<T> {
-    fn drop(&mut self) {
-        let mut panic = None;
-        // Receives and drops what is left, one message at a time. Destructors of messages run without the
-        // lock.
-        let last = loop {
-            let mut locked = self.shared.lock();
-            match receive(&mut locked, &mut self.next) {
-                Ok((message, waker)) => {
-                    drop(locked);
-                    // Caught, because this receiver must be uncounted even if the destructor panics.
-                    let dropped = Panic::catch(|| drop(message));
-                    panic = panic.or(dropped.err());
-                    wake_if_any(waker);
-                }
-                // Under the same lock as the failed `receive`: no message that counts this receiver can come
-                // in between.
-                Err(_) => {
-                    let state = locked.state();
-                    state.receivers -= 1;
-                    break state.receivers == 0;
-                }
-            }
-        };
-        if last {
-            // No receiver is left: waiting senders get their messages back.
-            self.shared.grant_all(SENDERS);
-        }
-        if let Some(panic) = panic
-            && !std::thread::panicking()
-        {
-            panic.resume();
-        }
+        Self(self.0.clone())
     }
 }
 
@@ -349,3 +304,32 @@ impl<T> fmt::Debug for Receiver<T> {
         f.debug_struct("Receiver").field("messages", &self.len()).finish()
     }
 }
+
+impl fmt::Display for Lagged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the receiver was too slow, and missed {} messages", self.0)
+    }
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lagged(missed) => Lagged(*missed).fmt(f),
+            Self::Closed => f.write_str("the channel is closed, and all messages were received"),
+        }
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the channel is empty"),
+            Self::Lagged(missed) => RecvError::Lagged(*missed).fmt(f),
+            Self::Closed => RecvError::Closed.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Lagged {}
+impl core::error::Error for RecvError {}
+impl core::error::Error for TryRecvError {}

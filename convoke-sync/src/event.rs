@@ -10,7 +10,8 @@ use super::until::until;
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 
-/// A flag that any number of tasks can wait for. It stays set until it is reset.
+/// A flag that any number of tasks can wait for. It stays set until it is reset. Use
+/// [`Notify`](super::Notify) for a notification that one waiter takes.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -32,7 +33,6 @@ use convoke_core::raw::Pause;
 /// });
 /// assert_eq!(outcome, Outcome::Value("ready"));
 /// ```
-#[doc(alias = "Notify")]
 pub struct Event {
     /// Written under the lock of `queue`.
     set: AtomicBool,

@@ -1,10 +1,21 @@
 //! Multi-producer, single-consumer channel: `mpsc::channel(capacity)`.
 
 use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use std::sync::Arc;
 
-use super::channel::Queue;
-pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveError, TrySendError};
+use convoke_core::raw::wake_if_any;
+use futures_core::Stream;
+
+use super::blocking;
+use super::channel::{LISTENERS, LISTS, Queue};
+pub use super::channel::{
+    OwnedSendPermit, Receive, Reserve, SendError, SendMessage, SendPermit, Sender, TryReceiveError,
+    TrySendError,
+};
+use super::seat::Seat;
+use super::until::poll_seat;
 
 /// Creates a channel that holds up to `capacity` messages. When it is full, `send` waits.
 ///
@@ -41,18 +52,19 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let queue = Arc::new(Queue::new(capacity, true));
-    (Sender::new(queue.clone()), Receiver(queue))
+    (Sender::new(queue.clone()), Receiver(Seat::new(queue)))
 }
 
 /// Creates a channel without a bound: `send` never waits. The queue grows without limit if the receiver stays
 /// slower than the senders, so use it only for short bursts.
 #[doc(alias = "unbounded_channel")]
+#[track_caller]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
 }
 
 /// Receiving half of a single-consumer channel.
-pub struct Receiver<T>(Arc<Queue<T>>);
+pub struct Receiver<T>(Seat<Queue<T>, LISTS>);
 
 impl<T> Receiver<T> {
     /// Receives the next message. Waits while there is none.
@@ -66,6 +78,37 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn recv(&mut self) -> Receive<'_, T> {
         Receive::new(&self.0)
+    }
+
+    /// Receives the next message on a thread that runs no tasks. Blocks the thread while there is none.
+    /// Returns `None` if the channel is closed and empty. Nothing stops it: close the channel to end the wait.
+    ///
+    /// # Panics
+    /// In a task, and on the thread of a run loop: await [`recv`](Receiver::recv) there.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    /// use convoke::sync::mpsc;
+    ///
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// let thread = std::thread::spawn(move || {
+    ///     let mut sum = 0;
+    ///     while let Some(n) = receiver.blocking_recv() {
+    ///         sum += n;
+    ///     }
+    ///     sum
+    /// });
+    /// let outcome = block_on(async move {
+    ///     for n in 1..=3 {
+    ///         sender.send(n).await.expect("there is a receiver");
+    ///     }
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(()));
+    /// assert_eq!(thread.join().unwrap(), 6);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Option<T> {
+        blocking::wait_for("blocking_recv", "recv", self.recv())
     }
 
     /// Receives the next message, if there is one.
@@ -94,9 +137,46 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Returns the capacity, or `usize::MAX` if the channel is unbounded.
+    /// Returns the number of slots, filled, reserved and free, or `usize::MAX` if the channel is unbounded.
+    #[doc(alias = "max_capacity")]
     pub fn capacity(&self) -> usize {
         self.0.capacity()
+    }
+}
+
+/// Stream of messages: each item is the result of [`Receiver::recv`]. A poll that is stopped takes nothing.
+/// The first one allocates the memory with which the stream waits, and the rest allocate nothing.
+///
+/// ```
+/// use std::pin::pin;
+/// use convoke::prelude::*;
+/// use convoke::sync::mpsc;
+/// use convoke::task::map_concurrent;
+///
+/// let outcome = block_on(async {
+///     let (sender, receiver) = mpsc::channel(4);
+///     for n in 1..=3 {
+///         sender.send(n).await.expect("there is a receiver");
+///     }
+///     drop(sender);
+///     let mut doubled = pin!(map_concurrent(receiver, 2, async |n| 2 * n));
+///     let mut sum = 0;
+///     while let Some(n) = doubled.next().await {
+///         sum += n;
+///     }
+///     sum
+/// });
+/// assert_eq!(outcome, Outcome::Value(12));
+/// ```
+impl<T> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let received = poll_seat(&mut self.0, LISTENERS, Queue::take_listening, cx);
+        received.map(|(message, sender)| {
+            wake_if_any(sender);
+            message
+        })
     }
 }
 

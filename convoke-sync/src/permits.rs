@@ -291,7 +291,7 @@ impl Acquire<'_> {
         if ledger::is_on() {
             ledger::left(this.wait.address());
         }
-        let left = this.wait.leave_now(|locked| {
+        let left = this.wait.waiter().leave_now(|locked| {
             if locked.is_empty(0) {
                 permits.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
             }
@@ -321,14 +321,14 @@ impl Acquire<'_> {
         let granted = match this.wait.state() {
             WaitState::Idle => unreachable!("`poll` calls this only for a future that is queued or granted"),
             WaitState::Granted => true,
-            WaitState::Queued => self.as_mut().project().wait.renew(cx) == WaitState::Granted,
+            WaitState::Queued => self.as_mut().project().wait.waiter().renew(cx) == WaitState::Granted,
         };
         let this = self.project();
         if granted {
             if ledger::is_on() {
                 ledger::took_granted(this.wait.address());
             }
-            this.wait.take_granted();
+            this.wait.waiter().take_granted();
             budget::spend();
             return Poll::Ready(());
         }
@@ -370,7 +370,7 @@ impl Acquire<'_> {
             budget::spend();
             return Poll::Ready(());
         }
-        this.wait.enqueue(&mut locked, 0, *this.wanted, waker);
+        this.wait.waiter().enqueue(&mut locked, 0, *this.wanted, waker);
         drop(locked);
         this.pause.wait(cx);
         Poll::Pending

@@ -8,20 +8,26 @@ use core::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::wait::{Left, Wait};
+use super::seat::{HasWaitQueue, Seat, Seated};
+use super::wait::{Left, Wait, Waiter};
 use super::wait_queue::{Locked, WaitQueue, WaitState};
 use convoke_core::raw::{Pause, budget, discard, wake};
 
 /// The locked state and its two wait lists, which a condition may read and change.
 pub(super) type Guard<'l, S> = Locked<'l, S, (), 2>;
 
+/// A list, and what a waiter in it does with a grant that it does not use.
+#[derive(Clone, Copy, Debug)]
+struct InList {
+    list: usize,
+    /// True if such a grant must go to the next waiter.
+    passes_on: bool,
+}
+
 pin_project! {
     /// Future of [`until`] and [`until_turn`].
     pub(super) struct Until<'a, S, F, R> {
-        queue: &'a WaitQueue<S, (), 2>,
-        list: usize,
-        // True if a grant that this future does not use must go to the next waiter.
-        passes_on: bool,
+        in_list: InList,
         check: F,
         pause: Pause,
         #[pin]
@@ -33,7 +39,8 @@ pin_project! {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
             if this.wait.state() != WaitState::Idle {
-                this.give_up();
+                let this = this.project();
+                give_up(this.wait.waiter(), *this.in_list);
             }
         }
     }
@@ -50,7 +57,8 @@ pub(super) fn until<'a, S, F, R>(
 where
     F: FnMut(&mut Guard<'_, S>) -> Option<R>,
 {
-    Until { queue, list, passes_on: false, check, pause, wait: Wait::new(queue), _result: PhantomData }
+    let in_list = InList { list, passes_on: false };
+    Until { in_list, check, pause, wait: Wait::new(queue), _result: PhantomData }
 }
 
 /// Waits in `list` until `check` returns `Some`. For lists in which one waiter is granted at a time: a
@@ -65,19 +73,88 @@ pub(super) fn until_turn<'a, S, F, R>(
 where
     F: FnMut(&mut Guard<'_, S>) -> Option<R>,
 {
-    Until { queue, list, passes_on: true, check, pause, wait: Wait::new(queue), _result: PhantomData }
+    let in_list = InList { list, passes_on: true };
+    Until { in_list, check, pause, wait: Wait::new(queue), _result: PhantomData }
 }
 
-impl<S, F, R> Until<'_, S, F, R> {
-    #[cold]
-    fn give_up(self: Pin<&mut Self>) {
-        let this = self.project();
-        if let (Left::Granted(_), true) = (this.wait.leave(), *this.passes_on) {
-            let granted = this.queue.lock().grant(*this.list, |_| ());
-            if let Some(((), waker)) = granted {
-                wake(waker);
-            }
+/// Polls a receiver directly: waits in `list`, whose waiters are all granted together, until `check` returns
+/// `Some`. `check` runs under the lock, so it must not run user code.
+pub(super) fn poll_seat<X, R, const LISTS: usize>(
+    seat: &mut Seat<X, LISTS>,
+    list: usize,
+    mut check: impl FnMut(&X, &mut Locked<'_, X::State, X::Payload, LISTS>) -> Option<R>,
+    cx: &mut Context<'_>,
+) -> Poll<R>
+where
+    X: HasWaitQueue<LISTS, Payload: Default>,
+{
+    let Seated { shared, waiter, pause } = seat.waiter();
+    let in_list = InList { list, passes_on: false };
+    let polled = poll(waiter, in_list, pause, |locked| check(shared, locked), cx);
+    if polled.is_ready() {
+        seat.rest();
+    }
+    polled
+}
+
+/// Leaves the list, and passes an unused grant on if the rule of the list demands it.
+#[cold]
+fn give_up<S, P, const LISTS: usize>(mut waiter: Waiter<'_, S, P, LISTS>, in_list: InList) {
+    if let (Left::Granted(_), true) = (waiter.leave(), in_list.passes_on) {
+        let granted = waiter.queue().lock().grant(in_list.list, |_| ());
+        if let Some(((), waker)) = granted {
+            wake(waker);
         }
+    }
+}
+
+/// Checks the condition, or waits for a grant to check it again.
+fn poll<S, P: Default, R, const LISTS: usize>(
+    mut waiter: Waiter<'_, S, P, LISTS>,
+    in_list: InList,
+    pause: &mut Pause,
+    mut check: impl FnMut(&mut Locked<'_, S, P, LISTS>) -> Option<R>,
+    cx: &mut Context<'_>,
+) -> Poll<R> {
+    if Pause::is_stopped() {
+        give_up(waiter, in_list);
+        return Poll::Pending;
+    }
+    // Before the condition is checked, which may take something.
+    if !budget::may_proceed(cx) {
+        return Poll::Pending;
+    }
+    if waiter.state() == WaitState::Queued && waiter.renew(cx) == WaitState::Queued {
+        pause.wait(cx);
+        return Poll::Pending;
+    }
+    // A waiter that was granted and finds the condition false was the first in its list, and queues at the
+    // front again.
+    let was_granted = waiter.take_granted().is_some();
+    let mut waker = None;
+    loop {
+        let mut locked = waiter.queue().lock();
+        if let Some(found) = check(&mut locked) {
+            drop(locked);
+            // `discard` contains a panic of the waker: the result may exist only here, and must not be lost.
+            waker.into_iter().for_each(discard);
+            budget::spend();
+            return Poll::Ready(found);
+        }
+        // The waker is user code, so it is cloned without the lock.
+        let Some(waker) = waker.take() else {
+            drop(locked);
+            waker = Some(cx.waker().clone());
+            continue;
+        };
+        if was_granted {
+            waiter.enqueue_first(&mut locked, in_list.list, P::default(), waker);
+        } else {
+            waiter.enqueue(&mut locked, in_list.list, P::default(), waker);
+        }
+        drop(locked);
+        pause.wait(cx);
+        return Poll::Pending;
     }
 }
 
@@ -87,50 +164,8 @@ where
 {
     type Output = R;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        if Pause::is_stopped() {
-            self.give_up();
-            return Poll::Pending;
-        }
-        // Before the condition is checked, which may take something.
-        if !budget::may_proceed(cx) {
-            return Poll::Pending;
-        }
-        if self.wait.state() == WaitState::Queued
-            && self.as_mut().project().wait.renew(cx) == WaitState::Queued
-        {
-            self.project().pause.wait(cx);
-            return Poll::Pending;
-        }
-        let mut this = self.project();
-        // A waiter that was granted and finds the condition false was the first in its list, and queues at
-        // the front again.
-        let was_granted = this.wait.as_mut().take_granted().is_some();
-        let mut waker = None;
-        loop {
-            let mut locked = this.queue.lock();
-            if let Some(found) = (this.check)(&mut locked) {
-                drop(locked);
-                // `discard` contains a panic of the waker: the result may exist only here, and must
-                // not be lost.
-                waker.into_iter().for_each(discard);
-                budget::spend();
-                return Poll::Ready(found);
-            }
-            // The waker is user code, so it is cloned without the lock.
-            let Some(waker) = waker.take() else {
-                drop(locked);
-                waker = Some(cx.waker().clone());
-                continue;
-            };
-            if was_granted {
-                this.wait.enqueue_first(&mut locked, *this.list, (), waker);
-            } else {
-                this.wait.enqueue(&mut locked, *this.list, (), waker);
-            }
-            drop(locked);
-            this.pause.wait(cx);
-            return Poll::Pending;
-        }
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let this = self.project();
+        poll(this.wait.waiter(), *this.in_list, this.pause, this.check, cx)
     }
 }

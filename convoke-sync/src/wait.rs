@@ -1,4 +1,7 @@
 //! A waiter in a [`WaitQueue`]: the part of a future that is linked into a list, and unlinks itself.
+//!
+//! [`Wait`] owns the node of a future. A [`Waiter`] borrows a node for one call, from a `Wait` or from the
+//! seat of a receiver, and has the operations of its owner.
 
 #![allow(unsafe_code)]
 
@@ -23,17 +26,6 @@ unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Wait<'_, S, P, LISTS>
 // SAFETY: a shared reference can only read the state of the node, which is an atomic, and its address.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Sync for Wait<'_, S, P, LISTS> {}
 
-/// The state in which a waiter left the queue.
-#[derive(Debug)]
-pub(crate) enum Left<P> {
-    /// In no list.
-    Idle,
-    /// Queued, with this payload.
-    Queued(P),
-    /// Granted, with this payload. The caller must pass the grant on.
-    Granted(P),
-}
-
 impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     #[inline]
     pub(crate) fn new(queue: &'q WaitQueue<S, P, LISTS>) -> Self {
@@ -50,13 +42,53 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         self.node.state()
     }
 
-    /// Returns the node, for the functions here that its owner calls: they have `Pin<&mut Self>`, or are
-    /// `drop`.
+    /// Returns the operations of its owner.
     #[inline]
-    fn own_node(&self) -> OwnedNode<'_, P> {
-        // SAFETY: rule 3 of the queue: the node is pinned with us before `link` queues it, and `drop` unlinks
-        // it. It is used with the lock of `self.queue` only: `link` asserts it, the others take that lock.
-        unsafe { OwnedNode::new(&self.node) }
+    pub(crate) fn waiter(self: Pin<&mut Self>) -> Waiter<'_, S, P, LISTS> {
+        self.into_ref().get_ref().own_waiter()
+    }
+
+    /// Returns the waiter, for `waiter` and `drop`, which have `&mut Self`.
+    #[inline]
+    fn own_waiter(&self) -> Waiter<'_, S, P, LISTS> {
+        // SAFETY: rule 3 of the queue: the node is pinned with us before it is queued, as `waiter` takes a
+        // `Pin`, and `drop` unlinks it. A waiter uses it with the lock of `self.queue` only.
+        Waiter { queue: self.queue, node: unsafe { OwnedNode::new(&self.node) } }
+    }
+}
+
+/// The node of a waiter and its queue, as the owner of the node uses them.
+pub(crate) struct Waiter<'w, S, P, const LISTS: usize> {
+    queue: &'w WaitQueue<S, P, LISTS>,
+    node: OwnedNode<'w, P>,
+}
+
+/// The state in which a waiter left the queue.
+#[derive(Debug)]
+pub(crate) enum Left<P> {
+    /// In no list.
+    Idle,
+    /// Queued, with this payload.
+    Queued(P),
+    /// Granted, with this payload. The caller must pass the grant on.
+    Granted(P),
+}
+
+impl<'w, S, P, const LISTS: usize> Waiter<'w, S, P, LISTS> {
+    /// Creates a waiter. `node` is used with the lock of `queue` and no other.
+    #[inline]
+    pub(super) fn new(queue: &'w WaitQueue<S, P, LISTS>, node: OwnedNode<'w, P>) -> Self {
+        Self { queue, node }
+    }
+
+    #[inline]
+    pub(crate) fn queue(&self) -> &'w WaitQueue<S, P, LISTS> {
+        self.queue
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> WaitState {
+        self.node.state()
     }
 
     /// Queues at the end of a list.
@@ -64,7 +96,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     /// # Panics
     /// If it is queued or granted already, or `locked` belongs to another queue.
     pub(crate) fn enqueue(
-        self: Pin<&mut Self>,
+        &mut self,
         locked: &mut Locked<'_, S, P, LISTS>,
         list: usize,
         payload: P,
@@ -78,7 +110,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     /// # Panics
     /// If it is queued or granted already, or `locked` belongs to another queue.
     pub(crate) fn enqueue_first(
-        self: Pin<&mut Self>,
+        &mut self,
         locked: &mut Locked<'_, S, P, LISTS>,
         list: usize,
         payload: P,
@@ -88,7 +120,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     }
 
     fn link(
-        self: Pin<&mut Self>,
+        &mut self,
         locked: &mut Locked<'_, S, P, LISTS>,
         list: usize,
         first: bool,
@@ -96,15 +128,15 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         waker: Waker,
     ) {
         assert!(locked.is_of(self.queue), "a waiter waits in its own queue");
-        locked.link(list, first, self.own_node(), payload, waker);
+        locked.link(list, first, &self.node, payload, waker);
     }
 
     /// Replaces the stored waker by the one of `cx`, if it is still queued. Returns the state afterwards.
-    pub(crate) fn renew(self: Pin<&mut Self>, cx: &Context<'_>) -> WaitState {
+    pub(crate) fn renew(&mut self, cx: &Context<'_>) -> WaitState {
         let mut spare = None;
         loop {
             let mut locked = self.queue.lock();
-            let renewed = locked.renew(self.own_node(), cx.waker(), &mut spare);
+            let renewed = locked.renew(&self.node, cx.waker(), &mut spare);
             // The waker is user code: it is cloned and dropped without the lock.
             drop(locked);
             if renewed {
@@ -116,28 +148,21 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
 
     /// Takes the grant, if there is one, and becomes idle.
     #[inline]
-    pub(crate) fn take_granted(self: Pin<&mut Self>) -> Option<P> {
-        self.own_node().take_granted()
+    pub(crate) fn take_granted(&mut self) -> Option<P> {
+        self.node.take_granted()
     }
 
     /// Leaves the list, or gives up the grant.
     #[inline]
-    pub(crate) fn leave(self: Pin<&mut Self>) -> Left<P> {
+    pub(crate) fn leave(&mut self) -> Left<P> {
         // No lock needed: only the owner queues the node.
-        if self.state() == WaitState::Idle { Left::Idle } else { self.leave_queue(|_| ()) }
+        if self.state() == WaitState::Idle { Left::Idle } else { self.leave_now(|_| ()) }
     }
 
     /// Leaves the list, or gives up the grant. If it was queued, calls `after` under the lock.
-    pub(crate) fn leave_now(
-        self: Pin<&mut Self>,
-        after: impl FnOnce(&mut Locked<'_, S, P, LISTS>),
-    ) -> Left<P> {
-        self.leave_queue(after)
-    }
-
-    fn leave_queue(&self, after: impl FnOnce(&mut Locked<'_, S, P, LISTS>)) -> Left<P> {
+    pub(crate) fn leave_now(&mut self, after: impl FnOnce(&mut Locked<'_, S, P, LISTS>)) -> Left<P> {
         let mut locked = self.queue.lock();
-        let taken = locked.take_out(self.own_node());
+        let taken = locked.take_out(&self.node);
         if let Some((payload, waker)) = taken {
             after(&mut locked);
             drop(locked);
@@ -147,7 +172,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
             return Left::Queued(payload);
         }
         drop(locked);
-        match self.own_node().take_granted() {
+        match self.node.take_granted() {
             Some(payload) => Left::Granted(payload),
             None => Left::Idle,
         }
@@ -158,7 +183,7 @@ impl<S, P, const LISTS: usize> Drop for Wait<'_, S, P, LISTS> {
     #[inline]
     fn drop(&mut self) {
         if self.state() == WaitState::Queued {
-            drop(self.leave_queue(|_| ()));
+            drop(self.own_waiter().leave_now(|_| ()));
         }
     }
 }

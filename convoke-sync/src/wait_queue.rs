@@ -178,7 +178,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         &mut self,
         list: usize,
         first: bool,
-        OwnedNode(node): OwnedNode<'_, P>,
+        &OwnedNode(node): &OwnedNode<'_, P>,
         payload: P,
         waker: Waker,
     ) {
@@ -202,7 +202,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
 
     /// Unlinks the node if it is still queued. Returns its payload, and its waker, which the caller must drop
     /// after it has released the lock.
-    pub(super) fn take_out(&mut self, OwnedNode(node): OwnedNode<'_, P>) -> Option<(P, Waker)> {
+    pub(super) fn take_out(&mut self, &OwnedNode(node): &OwnedNode<'_, P>) -> Option<(P, Waker)> {
         if node.state.load(Ordering::Relaxed) != QUEUED {
             return None;
         }
@@ -224,7 +224,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     /// false if a waker is needed and `spare` is empty.
     pub(super) fn renew(
         &mut self,
-        OwnedNode(node): OwnedNode<'_, P>,
+        &OwnedNode(node): &OwnedNode<'_, P>,
         waker: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
@@ -259,9 +259,14 @@ impl<'n, P> OwnedNode<'n, P> {
         Self(node)
     }
 
+    #[inline]
+    pub(super) fn state(&self) -> WaitState {
+        self.0.state()
+    }
+
     /// Takes the payload if the node is granted. It is idle then.
     #[inline]
-    pub(super) fn take_granted(self) -> Option<P> {
+    pub(super) fn take_granted(&self) -> Option<P> {
         if self.0.state() != WaitState::Granted {
             return None;
         }

@@ -86,6 +86,29 @@ impl<T> FrameArc<T> {
         }
     }
 
+    /// Returns an address for [`count_raw`](FrameArc::count_raw) and [`from_raw`](FrameArc::from_raw).
+    #[inline]
+    pub(crate) fn as_raw(this: &Self) -> NonNull<()> {
+        this.counted.cast()
+    }
+
+    /// Counts a reference, for `from_raw`.
+    ///
+    /// # Safety
+    /// `as_raw` of this type returned the address, and there is a reference for as long as this takes.
+    pub(crate) unsafe fn count_raw(raw: NonNull<()>) {
+        let this = ManuallyDrop::new(Self { counted: raw.cast() });
+        core::mem::forget(Self::clone(&this));
+    }
+
+    /// Takes over a reference that was counted.
+    ///
+    /// # Safety
+    /// `as_raw` of this type returned the address, and `count_raw` was called for this call.
+    pub(crate) unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        Self { counted: raw.cast() }
+    }
+
     /// Drops the value, and frees the memory: this was the last reference. A function of its own, because the
     /// destructor is copied to wherever a reference is dropped.
     #[inline(never)]

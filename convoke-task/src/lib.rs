@@ -46,6 +46,7 @@ pub mod schedule;
 pub mod scope;
 mod solo_parent;
 mod stop_callback;
+mod stop_handle;
 mod surroundings;
 mod task;
 mod task_waits;
@@ -57,9 +58,9 @@ pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanu
 pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use flow::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
-    WithLocal, budget, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
-    with_local,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, RunUntilStopped,
+    Stoppable, Stopped, WithLocal, budget, catch_stopped, checkpoint, current, forever, reschedule, run_on,
+    run_until_stopped, stoppable, stopped, with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use generator::{Generator, Yielder, generator};
@@ -71,6 +72,7 @@ pub use scope::{
     BlockingHandle, BlockingScope, BodyOutput, Bound, EndedEarly, Handle, Scope, blocking_scope,
     blocking_scope_with, scope, scope_on,
 };
+pub use stop_handle::StopHandle;
 pub use together::{join, race, try_join};
 
 pub mod raw {

@@ -141,7 +141,9 @@ impl Region {
             self.hear_now(outer, cx);
             let asked = self.asked.get().is_some();
             let _shield = self.shielded.then(|| self.explored.shield());
-            let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
+            let inside = Inside { region: self, outer };
+            let polled =
+                outer.inside(&inside, asked, &self.stopped).sheltered_if(self.shielded).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -192,6 +194,7 @@ impl Region {
             } else {
                 outer.inside(&inside, asked, &mark.stopped)
             };
+            let frame = frame.sheltered_if(self.shielded);
             let polled = frame.poll(body, &mut Context::from_waker(waker));
             mark.held.set(frame.is_held());
             polled

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
-use convoke::sync::broadcast::{self, Receiver, Sender};
+use convoke::sync::lossless_broadcast::{self, Receiver, Sender};
 
 /// How many lines may be on their way to the slowest guest.
 const LINES: usize = 64;
@@ -43,7 +43,7 @@ struct Line {
 
 /// Lets guests in until it is asked to stop.
 pub async fn room(listener: TcpListener) -> io::Result<()> {
-    let (says, hears) = broadcast::channel(LINES);
+    let (says, hears) = lossless_broadcast::channel(LINES);
     drop(hears);
     scope(async |guests| {
         loop {

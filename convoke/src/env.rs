@@ -7,7 +7,9 @@
 #[doc(inline)]
 pub use convoke_core::env::*;
 #[doc(inline)]
-pub use convoke_core::{Env, FOREIGN_FUTURES, ForeignFutures, OwnedStopCallback, StopCallback, StopRef};
+pub use convoke_core::{
+    Env, FOREIGN_FUTURES, ForeignFutures, OwnedStopCallback, StopCallback, StopRef, UntilStopped,
+};
 #[doc(inline)]
 pub use convoke_task::chance;
 #[doc(inline)]

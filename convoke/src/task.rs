@@ -7,6 +7,7 @@
 //! | [`task()`] | a future is to be a task of its own, awaited or composed as a sender |
 //! | [`join()`], [`try_join()`], [`race()`] | a few futures run together in one task |
 //! | [`map_concurrent()`], [`for_each_concurrent()`] | a function runs over many items, several at a time |
+//! | [`run_until_stopped()`] | a part of a task ends with a token of the program's own |
 //! | [`budget`] | a future of one's own can be ready at once, or must not yield |
 //! | [`checkpoint()`], [`stoppable()`], [`catch_stopped()`] | a function yields, makes a foreign future stoppable, or goes on after a stop |
 
@@ -26,6 +27,7 @@ pub use convoke_task::limits::{GracePeriod, Shield, shield};
 pub use convoke_task::together::*;
 #[doc(inline)]
 pub use convoke_task::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Stoppable, Stopped, Task,
-    TaskOperation, budget, catch_stopped, checkpoint, forever, run_on, stoppable, stopped, task,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, RunUntilStopped, Stoppable, Stopped,
+    Task, TaskOperation, budget, catch_stopped, checkpoint, forever, run_on, run_until_stopped, stoppable,
+    stopped, task,
 };

@@ -9,6 +9,7 @@ mod command;
 mod cpu_time;
 mod executables;
 mod lexer;
+mod models;
 mod nextest;
 mod sanitize;
 mod step;

@@ -3,7 +3,8 @@
 use crate::arguments::Arguments;
 use crate::command::{self, Ran, Show};
 use crate::executables::{self, Executable};
-use crate::nextest::{MODEL_FEATURES, have_nextest};
+use crate::models::{self, Depth};
+use crate::nextest::have_nextest;
 use crate::sanitize;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
@@ -91,22 +92,7 @@ fn loom(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     if let Err(complaint) = have_nextest(workspace) {
         return Verdict::failed(complaint);
     }
-    let mut command = command::cargo(&workspace.root);
-    // Two preemptions find nearly all bugs that any number finds, in a time one waits for.
-    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
-        command.env("LOOM_MAX_PREEMPTIONS", "2");
-    }
-    command.args([
-        "nextest",
-        "run",
-        "--no-fail-fast",
-        "--release",
-        "-p",
-        FACADE,
-        "--features",
-        MODEL_FEATURES,
-    ]);
-    run_nextest(command.args(["--test", "loom"]), tally)
+    run_nextest(&mut models::run(workspace, Depth::Short), tally)
 }
 
 fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {

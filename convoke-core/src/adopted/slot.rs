@@ -129,7 +129,8 @@ impl<O> Drop for Slot<O> {
 
 impl<O> fmt::Debug for Slot<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("full", &self.full.get()).finish()
+        // Not `full`: another thread may use the slot (rule 2), and this is safe to call.
+        f.debug_struct("Slot").finish_non_exhaustive()
     }
 }
 

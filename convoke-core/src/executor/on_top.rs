@@ -1,8 +1,12 @@
 //! Work that runs on top of the work that starts it. A task that awaits a task, which awaits a task, would use
 //! a part of the stack for each. So a thread runs work a few levels deep on its stack, and what comes deeper
 //! goes through a queue: depth costs heap, not stack.
+//!
+//! There is no model of this file: all its state is thread-local, and a runnable that it defers stays on its
+//! thread. Threads meet in the executors that the work is posted to, which have models.
 
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 
 use super::{RunQueue, Runnable};
 use crate::Panic;
@@ -45,14 +49,19 @@ impl Runnable {
 thread_local! {
     /// The posts to the inline executor that run on top of each other on this thread, and the work that came
     /// deeper. The outermost post runs it before it returns.
-    static INLINE: Inline = Inline { depth: Cell::new(0), deferred: Cell::new(RunQueue::new()) };
+    static INLINE: Inline =
+        Inline { depth: Cell::new(0), deferred: Cell::new(ManuallyDrop::new(RunQueue::new())) };
 }
 
 struct Inline {
     depth: Cell<u32>,
-    /// Taken out to be changed: no code runs meanwhile.
-    deferred: Cell<RunQueue>,
+    /// Taken out to be changed: no code runs meanwhile. Empty outside of all posts, and so never dropped: a
+    /// thread-local with a destructor could not be used by the destructors of others.
+    deferred: Cell<ManuallyDrop<RunQueue>>,
 }
+
+const _: () =
+    assert!(!core::mem::needs_drop::<Inline>(), "other thread-locals may post when they are dropped");
 
 impl Inline {
     fn change<R>(change: impl FnOnce(&mut RunQueue) -> R) -> R {

@@ -57,13 +57,20 @@ fn yields(cx: &Context<'_>) -> bool {
         Ok(thread.on_yield.get())
     });
     let Ok(on_yield) = on_yield else { return true };
-    // The caller is polled again soon. Until then it must not be taken for a future that gives way to a stop.
-    Frame::hold_current();
-    cx.waker().wake_by_ref();
+    yield_now(cx);
     if let Some(on_yield) = on_yield {
         on_yield();
     }
     false
+}
+
+/// Wakes the caller, a future that returns `Pending` now although it could go on: it has a bound of its own,
+/// which holds outside of tasks too.
+#[cold]
+pub fn yield_now(cx: &Context<'_>) {
+    // The caller is polled again soon. Until then it must not be taken for a future that gives way to a stop.
+    Frame::hold_current();
+    cx.waker().wake_by_ref();
 }
 
 /// Restores the budget of the task around, also if the poll panics.

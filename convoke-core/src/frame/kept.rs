@@ -87,6 +87,9 @@ impl KeptFrame {
                 .write(transmute::<&dyn FrameOwner, &'static (dyn FrameOwner + 'static)>(owner));
             (&raw mut (*frame).is_kept).write(Cell::new(true));
             (&raw mut (*frame).stop_requested).write(false);
+            // A stop that is meant for `next` alone does not reach the body.
+            (&raw mut (*frame).sheltered).write(true);
+            (&raw mut (*frame).cause).write(Cell::new(None));
             (&raw mut (*frame).held).write(Cell::new(false));
         }
     }

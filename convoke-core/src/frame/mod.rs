@@ -15,6 +15,8 @@
 //! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has
 //!   stopped, calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and
 //!   waits. So a sibling in a foreign `join!` that stops faster does not cut a clean-up short.
+//! - **Sheltered.** Behind a shield a stop of the task does not concern the work. Its frame is marked, and
+//!   scopes in it hear of a stop from the frame alone, and not from the thread that asks the task to stop.
 //! - The request reaches the flag, and goes from there to awaited operations, over the stop bridge: see
 //!   [`stop`](crate::stop).
 //!
@@ -28,6 +30,7 @@
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
 //! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
+//! | `until_stopped.rs` | waits until a stop is requested, without ending by it |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
@@ -39,6 +42,7 @@ mod kept;
 mod owner;
 mod pause;
 mod stop_again;
+mod until_stopped;
 mod waker_mark;
 mod watch;
 
@@ -46,6 +50,7 @@ pub use foreign::{FOREIGN_FUTURES, ForeignFutures};
 pub use kept::{KeepsFrame, KeptFrame};
 pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef, UnderWay};
 pub use pause::Pause;
+pub use until_stopped::UntilStopped;
 
 pub use waker_mark::WakerMark;
 pub use watch::StopWatch;
@@ -60,6 +65,7 @@ use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::executor::Waits;
+use crate::stop::ReasonCode;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
 
@@ -88,12 +94,17 @@ pub struct Frame<'a> {
     task: TaskPart<'a>,
     /// True if a stop had been requested when this poll began. A later request wakes the task again.
     stop_requested: bool,
+    /// True if a stop of the task does not, or not always, reach the work in this frame: a shield or a
+    /// generator is around it, in the same task.
+    sheltered: bool,
     /// True if the owner starts with a [`KeptFrame`]: rule 3 of `kept.rs`. A cell only to lie beside `held`,
     /// so that both are written at once.
     is_kept: Cell<bool>,
     held: Cell<bool>,
     /// True if a stop was caught in this poll although the request still holds: see `stop_again.rs`.
     caught: Cell<bool>,
+    /// The reason of the work that ended as stopped inside, if that is known and not the reason of this frame.
+    cause: Cell<Option<ReasonCode>>,
     /// Belongs to the owner, which stores it from poll to poll.
     stopped: &'a Cell<bool>,
 }
@@ -153,10 +164,11 @@ impl<'a> Frame<'a> {
         stopped: &'a Cell<bool>,
     ) -> Self {
         let part = TaskPart { owner: task, waker, waits };
-        Self::with(task, part, asked, stopped)
+        Self::with(task, part, asked, stopped, false)
     }
 
-    /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`.
+    /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`. An owner that
+    /// does not pass a stop of the task on says so with [`sheltered_if`](Frame::sheltered_if).
     #[inline]
     pub fn inside<'b>(
         &'b self,
@@ -164,7 +176,21 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame::with(owner, self.task, asked, stopped)
+        Frame::with(owner, self.task, asked, stopped, self.sheltered)
+    }
+
+    /// Marks the frame as one that a stop of the task does not reach, if `shielded`.
+    #[inline]
+    #[must_use]
+    pub fn sheltered_if(mut self, shielded: bool) -> Self {
+        self.sheltered |= shielded;
+        self
+    }
+
+    /// Returns true if a stop of the task does not, or not always, reach the work in this frame.
+    #[inline]
+    pub fn is_sheltered(&self) -> bool {
+        self.sheltered
     }
 
     /// Creates a frame for one of several bodies that the owner polls with wakers of their own. When a stop
@@ -177,21 +203,29 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame::with(owner, TaskPart { waker, ..self.task }, asked, stopped)
+        Frame::with(owner, TaskPart { waker, ..self.task }, asked, stopped, self.sheltered)
     }
 
     #[inline]
-    fn with(owner: &'a dyn FrameOwner, task: TaskPart<'a>, asked: bool, stopped: &'a Cell<bool>) -> Self {
+    fn with(
+        owner: &'a dyn FrameOwner,
+        task: TaskPart<'a>,
+        asked: bool,
+        stopped: &'a Cell<bool>,
+        sheltered: bool,
+    ) -> Self {
         let (is_kept, held, caught) = (Cell::new(false), Cell::new(false), Cell::new(false));
-        Self { owner, task, stop_requested: asked, is_kept, held, caught, stopped }
+        let cause = Cell::new(None);
+        Self { owner, task, stop_requested: asked, sheltered, is_kept, held, caught, cause, stopped }
     }
 
     /// Creates a frame inside this one with the same owner, which catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
-        let Self { owner, task, stop_requested, .. } = *self;
+        let Self { owner, task, stop_requested, sheltered, .. } = *self;
         let (is_kept, held, caught) = (self.is_kept.clone(), Cell::new(false), Cell::new(false));
-        Frame { owner, task, stop_requested, is_kept, held, caught, stopped }
+        let cause = Cell::new(None);
+        Frame { owner, task, stop_requested, sheltered, is_kept, held, caught, cause, stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -231,9 +265,23 @@ impl<'a> Frame<'a> {
                 Self::hold_current();
                 Next::Wait
             }
-            (false, true) => Next::Stop,
-            (false, false) if again || self.stop_requested && self.gives_way() => Next::Stop,
-            (false, false) => Next::Wait,
+            (false, false) if !again && !(self.stop_requested && self.gives_way()) => Next::Wait,
+            (false, _) => {
+                self.pass_cause_on();
+                Next::Stop
+            }
+        }
+    }
+
+    /// Passes the cause of a stop on to the frame around this one, whose owner may stop with it.
+    fn pass_cause_on(&self) {
+        // The frame around the outermost one belongs to another task, or there is none.
+        if self.owner.around().is_some() {
+            Frame::current(|frame| {
+                if let Some(around) = frame {
+                    around.cause.set(self.cause.get());
+                }
+            });
         }
     }
 
@@ -330,10 +378,23 @@ impl<'a> Frame<'a> {
         self.stopped.set(true);
     }
 
+    /// Ends the work in this frame as stopped, because other work did that it waited for: for that reason, if
+    /// it is known. The caller, a future, returns `Pending` now.
+    pub fn stop_with(&self, cause: Option<StopReason>) {
+        self.cause.set(cause.map(ReasonCode::of));
+        self.set_stopped();
+    }
+
+    /// Takes the reason of work that ended as stopped in this frame, if it is known and not the frame's own.
+    pub fn take_cause(&self) -> Option<StopReason> {
+        self.cause.take().map(ReasonCode::reason)
+    }
+
     /// Ends the work in this frame as stopped, because it says so itself. The caller, a future, returns
     /// `Pending` now.
     pub fn stop_itself(&self) {
         self.caught.set(false);
+        self.cause.set(None);
         self.set_stopped();
     }
 
@@ -394,6 +455,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn honour_stop(&self) -> bool {
         if self.stop_requested {
+            self.cause.set(None);
             self.set_stopped();
         }
         self.stop_requested

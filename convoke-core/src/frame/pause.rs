@@ -22,6 +22,12 @@ impl Pause {
         Self { location: Location::caller(), watch: StopWatch::new() }
     }
 
+    /// Creates one with `location` as the wait location.
+    #[inline]
+    pub const fn at(location: &'static Location<'static>) -> Self {
+        Self { location, watch: StopWatch::new() }
+    }
+
     /// Returns the location of the call.
     pub fn place(&self) -> &'static Location<'static> {
         self.location

@@ -22,7 +22,8 @@
 //!   ([`Frame::is_asked_to_stop`](crate::raw::Frame::is_asked_to_stop)). The owners of inner frames pass it
 //!   on, or set it themselves; a shield does not pass it on. Futures read it when they are polled. It costs
 //!   no registration and no lock, however deep the `async fn`s are nested. A scope sets the flags of its
-//!   child tasks directly.
+//!   child tasks directly. The thread that sets the flag of a task goes on to the scopes that are open in
+//!   it, and to their children, at once: no task has to be polled for its children to hear of a stop.
 //!
 //! The *stop bridge* connects the two. A request crosses it at these points:
 //! 1. **From the list to the flag, at the root of a task tree.** A task that is launched, or awaited as an
@@ -43,13 +44,15 @@
 
 // The map: `state.rs` is the machine, the flag and the callback list behind every source; `lock.rs` is its
 // lock. `source.rs`, `token.rs` and `callback.rs` are its three handles. `in_place.rs` is a source inside of
-// an operation, without an allocation. `reason.rs` is the reason. The bridge is in `frame/` (points 3 and 4),
-// in `adopted/` (point 2) and, for point 1, in the task types of the crates above.
+// an operation, without an allocation. `reason.rs` is the reason, and `reason_code.rs` a reason as a number.
+// The bridge is in `frame/` (points 3 and 4), in `adopted/` (point 2) and, for point 1, in the task types of
+// the crates above.
 
 mod callback;
 mod in_place;
 mod lock;
 mod reason;
+mod reason_code;
 mod source;
 mod state;
 mod token;
@@ -57,6 +60,7 @@ mod token;
 pub use callback::{OnStop, OwnedStopCallback, RawCallback, StopCallback};
 pub use in_place::InPlaceStop;
 pub use reason::StopReason;
+pub use reason_code::ReasonCode;
 pub use source::StopSource;
 pub use state::Onward;
 pub use token::{StopRef, StopToken};

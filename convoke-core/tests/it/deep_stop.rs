@@ -11,7 +11,7 @@ use convoke_core::{Env, StopReason, StopSource, StopToken};
 use convoke_testing::workshop::counting::allocations;
 
 /// More levels than any stack of the tests can hold, at one frame each.
-const DEEP: usize = if cfg!(miri) { 300 } else { 50_000 };
+const DEEP: usize = if cfg!(miri) { 80 } else { 50_000 };
 
 /// Runs `f` on a small stack, so that recursion overflows it soon.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {

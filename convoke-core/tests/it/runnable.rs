@@ -2,10 +2,12 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use convoke_core::raw::{Call, Header, RunQueue, Runnable, WorkKind};
+use convoke_core::{Executor, InlineExecutor};
 
 /// A piece of work that notes how it was called, and frees itself.
 #[repr(C)]
@@ -152,4 +154,31 @@ fn a_queue_may_be_sent_to_another_thread() {
     let mut queue = diary.queue([1, 2]);
     std::thread::spawn(move || run_all(&mut queue)).join().unwrap();
     diary.assert(&[(1, Call::Run), (2, Call::Run)]);
+}
+
+/// Posts work to the inline executor when it is dropped.
+struct PostsOnDrop(Diary, u32);
+
+impl Drop for PostsOnDrop {
+    fn drop(&mut self) {
+        InlineExecutor.post(self.0.work(self.1));
+    }
+}
+
+#[test]
+fn thread_locals_may_post_to_the_inline_executor_when_they_are_dropped() {
+    thread_local! {
+        static BEFORE: Cell<Option<PostsOnDrop>> = const { Cell::new(None) };
+        static AFTER: Cell<Option<PostsOnDrop>> = const { Cell::new(None) };
+    }
+    let diary = Diary::default();
+    let ours = diary.clone();
+    let thread = std::thread::spawn(move || {
+        // One is used before the executor is, and one after: whichever is dropped first.
+        BEFORE.set(Some(PostsOnDrop(ours.clone(), 2)));
+        InlineExecutor.post(ours.work(1));
+        AFTER.set(Some(PostsOnDrop(ours, 2)));
+    });
+    thread.join().unwrap();
+    diary.assert(&[(1, Call::Run), (2, Call::Run), (2, Call::Run)]);
 }

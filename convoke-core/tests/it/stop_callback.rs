@@ -358,7 +358,7 @@ fn a_source_in_place_allocates_only_for_an_owned_token() {
 #[test]
 fn ten_thousand_callbacks_are_removed_in_any_order() {
     let (source, ran) = (StopSource::new(), Arc::new(Mutex::new(Vec::new())));
-    let mut callbacks: Vec<_> = (0..if cfg!(miri) { 100 } else { 10_000 })
+    let mut callbacks: Vec<_> = (0..if cfg!(miri) { 40 } else { 10_000 })
         .map(|number| {
             let ran = ran.clone();
             let callback = Box::pin(source.token().on_stop(move |_| ran.lock().unwrap().push(number)));

@@ -16,6 +16,7 @@
 use core::cell::{Cell, OnceCell};
 use core::fmt;
 use core::marker::PhantomPinned;
+use core::mem;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Waker};
@@ -27,7 +28,7 @@ use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark};
 
 use super::{When, fallback, timers_for};
-use convoke_core::raw::wake_if_any;
+use convoke_core::raw::{discard, wake_if_any};
 
 /// A timer that wakes a future.
 #[repr(C)]
@@ -154,13 +155,51 @@ impl Alarm {
         self.state.load(Ordering::Acquire) == DUE
     }
 
-    /// Arms the timer, which must not be armed.
+    /// Moves the timer to another time, with the waker that it has. Returns false if it does not wait any
+    /// more: it was not armed, or was called.
+    pub fn move_to(self: Pin<&Self>, when: When) -> bool {
+        let Some((timers, timer)) = self.get_ref().armed() else { return false };
+        let waits = self.state.load(Ordering::Acquire) == PENDING && timers.disarm(timer);
+        if waits {
+            self.arm_timer(timers, when);
+        }
+        waits
+    }
+
+    /// Disarms the timer, if it is armed, and drops the waker. It is like new, but for the timers that were
+    /// selected.
+    pub fn disarm(self: Pin<&Self>) {
+        if let Some((timers, timer)) = self.get_ref().armed()
+            && self.state.load(Ordering::Acquire) == PENDING
+        {
+            timers.disarm(timer);
+        }
+        self.armed_by.set(None);
+        self.state.store(PENDING, Ordering::Relaxed);
+        self.get_ref().replace_waker(None).into_iter().for_each(discard);
+    }
+
+    /// Replaces the waker, for `arm` and `disarm`: the timer is not armed.
+    #[inline]
+    fn replace_waker(&self, waker: Option<Waker>) -> Option<Waker> {
+        // SAFETY: rule 2: the timer is not armed, as `arm` requires and `disarm` sees to, and they are called
+        // by the owner.
+        self.waker.with_mut(|slot| unsafe { mem::replace(&mut *slot, waker) })
+    }
+
+    /// Arms the timer, which must not be armed, with the waker of `cx`.
     #[inline]
     fn arm(self: Pin<&Self>, timers: &dyn Timers, when: When, cx: &Context<'_>) {
         let waker = cx.waker().clone();
-        // SAFETY: rule 2: the timer is not armed, and we are the owner.
-        let old_waker = self.waker.with_mut(|slot| unsafe { (*slot).replace(waker) });
+        let old_waker = self.get_ref().replace_waker(Some(waker));
         self.mark.set(Some(WakerMark::of(cx.waker())));
+        self.arm_timer(timers, when);
+        drop(old_waker);
+    }
+
+    /// Arms the timer, which must not be armed, with the waker that it has.
+    #[inline]
+    fn arm_timer(self: Pin<&Self>, timers: &dyn Timers, when: When) {
         // Relaxed: arming orders this before the call that writes it next.
         self.state.store(PENDING, Ordering::Relaxed);
         // `None` until arming has returned: the clock is user code and may panic, and a timer that is not
@@ -178,7 +217,6 @@ impl Alarm {
             When::After(duration) => _ = timers.arm_after(timer, duration),
         }
         self.armed_by.set(Some(stored));
-        drop(old_waker);
     }
 
     /// Returns the timers that have armed it, and the handle to disarm it there, if it was armed. It may have

@@ -1,6 +1,7 @@
 //! `interval(period)`: ticks at a fixed period, however long the work between them takes.
 
 use core::future::Future;
+use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
+use super::When;
+use super::now::now;
 use super::wait::Wait;
 
 /// Creates an interval that ticks at a fixed period. The first tick is due when it is first awaited, the next
@@ -15,8 +18,8 @@ use super::wait::Wait;
 /// delay the later ones. Use [`interval_at()`] for a later first tick. [`MissedTicks`] says what happens to
 /// ticks that are missed.
 ///
-/// Use [`tick`](Interval::tick) to wait for the next tick, or pin the interval and use it as a `Stream` that
-/// never ends. Neither allocates.
+/// Use [`tick`](Interval::tick) to wait for the next tick, which does not allocate, or use the interval as a
+/// `Stream` that never ends, which allocates its timer once.
 ///
 /// # Panics
 /// If `period` is zero.
@@ -81,16 +84,15 @@ pub enum MissedTicks {
     Skip,
 }
 
-pin_project! {
-    /// Ticks at a fixed period, created by [`interval()`] and [`interval_at()`].
-    #[derive(Debug)]
-    #[must_use = "an interval does nothing until its ticks are awaited"]
-    pub struct Interval {
-        schedule: Schedule,
-        // The wait of the stream. A `Tick` has its own.
-        #[pin]
-        wait: Option<Wait>,
-    }
+/// Ticks at a fixed period, created by [`interval()`] and [`interval_at()`].
+#[derive(Debug)]
+#[must_use = "an interval does nothing until its ticks are awaited"]
+pub struct Interval {
+    schedule: Schedule,
+    /// The wait of the stream, in a box because the interval moves. A `Tick` has its own.
+    wait: Option<Pin<Box<Wait>>>,
+    /// Waits of the stream are shown at the line that has created the interval.
+    location: &'static Location<'static>,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,8 @@ impl Interval {
     #[track_caller]
     fn new(next: NextTick, period: Duration) -> Self {
         assert!(!period.is_zero(), "the period of an interval must not be zero");
-        Self { schedule: Schedule { period, next, missed: MissedTicks::default() }, wait: None }
+        let schedule = Schedule { period, next, missed: MissedTicks::default() };
+        Self { schedule, wait: None, location: Location::caller() }
     }
 
     /// Sets what happens to missed ticks. The default is [`MissedTicks::Burst`].
@@ -146,6 +149,55 @@ impl Interval {
         self.schedule.period
     }
 
+    /// Restarts the schedule: the next tick is due a period from now, by the clock of the running task.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::prelude::*;
+    /// use convoke::time::{interval, now};
+    ///
+    /// let outcome = block_on(async {
+    ///     let period = Duration::from_millis(1);
+    ///     let mut ticks = interval(period);
+    ///     ticks.tick().await;
+    ///     let begin = now();
+    ///     ticks.reset();
+    ///     assert!(ticks.tick().await >= begin + period);
+    ///     ticks.reset_after(Duration::from_millis(2));
+    ///     assert!(ticks.tick().await >= begin + 3 * period);
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(()));
+    /// ```
+    pub fn reset(&mut self) {
+        self.reset_after(self.schedule.period);
+    }
+
+    /// Restarts the schedule: the next tick is due at once, and the one after it a period later.
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(now());
+    }
+
+    /// Restarts the schedule: the next tick is due after `delay`, by the clock of the running task, and the
+    /// one after it a period later.
+    pub fn reset_after(&mut self, delay: Duration) {
+        self.restart(now().checked_add(delay));
+    }
+
+    /// Restarts the schedule: the next tick is due at `first`, and the one after it a period later.
+    pub fn reset_at(&mut self, first: Instant) {
+        self.restart(Some(first));
+    }
+
+    /// Sets the time of the next tick. `None` means never.
+    fn restart(&mut self, next: Option<Instant>) {
+        self.schedule.next = next.map_or(NextTick::Never, NextTick::At);
+        match (&mut self.wait, next) {
+            (Some(wait), Some(at)) => wait.as_mut().move_to(When::At(at)),
+            (Some(wait), None) => wait.as_mut().reset(),
+            (None, _) => {}
+        }
+    }
+
     /// Waits for the next tick.
     ///
     /// - *Completes with* the time at which the tick was due, and not before that time; or as stopped as soon
@@ -169,7 +221,7 @@ impl Interval {
     /// ```
     #[track_caller]
     pub fn tick(&mut self) -> Tick<'_> {
-        Tick { schedule: &mut self.schedule, wait: Wait::here() }
+        Tick { schedule: &mut self.schedule, wait: Wait::at(Location::caller()) }
     }
 }
 
@@ -216,7 +268,7 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Tick<'a> {
-            schedule: &'a mut Schedule,
+        schedule: &'a mut Schedule,
         #[pin]
         wait: Wait,
     }
@@ -234,7 +286,6 @@ impl Future for Tick<'_> {
 /// Stream of ticks: each item is the result of [`Interval::tick`]. It ends only by a stop.
 ///
 /// ```
-/// use std::pin::pin;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
 /// use convoke::task::map_concurrent;
@@ -242,24 +293,20 @@ impl Future for Tick<'_> {
 ///
 /// let outcome = block_on(async {
 ///     let period = Duration::from_millis(1);
-///     let ticks = pin!(interval(period));
-///     let mut looks = pin!(map_concurrent(ticks, 1, async |at| at));
-///     let first = looks.next().await.unwrap();
-///     assert_eq!(looks.next().await, Some(first + period));
+///     let mut ticks = map_concurrent(interval(period), 1, async |at| at);
+///     let first = ticks.next().await.unwrap();
+///     assert_eq!(ticks.next().await, Some(first + period));
 /// });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 impl Stream for Interval {
     type Item = Instant;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Instant>> {
-        let mut this = self.project();
-        if this.wait.is_none() {
-            this.wait.set(Some(Wait::here()));
-        }
-        let Some(wait) = this.wait.as_mut().as_pin_mut() else { return Poll::Pending };
-        let due = ready!(this.schedule.poll(wait, cx));
-        this.wait.set(None);
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Instant>> {
+        let Self { schedule, wait, location } = &mut *self;
+        let wait = wait.get_or_insert_with(|| Box::pin(Wait::at(location)));
+        let due = ready!(schedule.poll(wait.as_mut(), cx));
+        wait.as_mut().reset();
         Poll::Ready(Some(due))
     }
 

@@ -157,8 +157,10 @@ pub(super) struct Lists<const COUNT: usize> {
 
 impl<const COUNT: usize> Lists<COUNT> {
     pub(super) fn new() -> Self {
-        let first = vec![ptr::null_mut(); COUNT].into_boxed_slice();
-        Self { first: first.try_into().expect("the vector has `COUNT` elements") }
+        // Not written one by one: there are thousands, and most programs use a few of them.
+        let first = Box::new_zeroed();
+        // SAFETY: a null pointer is valid, and all its bytes are zero.
+        Self { first: unsafe { first.assume_init() } }
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Time: [`sleep()`], [`sleep_until()`] and [`interval()`], and the timers under them.
+//! Time: [`sleep()`], [`sleep_until()`], [`interval()`] and [`DelayQueue`], and the timers under them.
 //!
 //! A future that waits for a time holds an *alarm*: a timer and a waker. In its first poll it arms the timer
 //! with the timers of its executor. Executors whose thread sleeps, such as the run loop, have their own; all
@@ -8,6 +8,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `sleep`, `sleeping`, `interval`, `now` | the public functions, futures and streams |
+//! | `delay_queue`, `delay_heap` | a queue of items that come out at their times, and the heap that sorts them |
 //! | `wait` | how these futures wait: an alarm, and a check for a stop |
 //! | `alarm` | a timer that wakes a future |
 //! | `fallback` | the timers of executors without timers |
@@ -15,6 +16,8 @@
 //! | `wheel`, `lists`, `sorting` | the hierarchical timer wheel that holds them |
 
 pub(crate) mod alarm;
+mod delay_heap;
+mod delay_queue;
 mod fallback;
 mod interval;
 mod lists;
@@ -27,6 +30,7 @@ mod wait;
 mod wheel;
 
 pub(crate) use alarm::Alarm;
+pub use delay_queue::{DelayKey, DelayQueue, Expired, NextExpired};
 pub use interval::{Interval, MissedTicks, Tick, interval, interval_at};
 pub use now::now;
 pub use sleep::{Sleep, sleep, sleep_until};

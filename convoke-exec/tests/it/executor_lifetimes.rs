@@ -11,7 +11,7 @@ use convoke::raw::Runnable;
 use convoke::sender::prelude::*;
 use convoke::testing::runnable;
 
-const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 200 };
 const PIECES: usize = 3;
 
 fn pieces(done: &Arc<AtomicUsize>) -> Vec<Runnable> {

@@ -127,6 +127,52 @@ fn the_stream_has_the_same_ticks() {
 }
 
 #[test]
+fn a_reset_restarts_the_schedule() {
+    let clock = Clockwork::new();
+    let begin = clock.now();
+    let program = async move {
+        let mut ticks = interval(4 * SECOND);
+        ticks.tick().await;
+        sleep(SECOND).await;
+        ticks.reset();
+        let mut due = vec![ticks.tick().await, ticks.tick().await];
+        ticks.reset_after(SECOND);
+        due.extend([ticks.tick().await, ticks.tick().await]);
+        ticks.reset_at(begin + 20 * SECOND);
+        due.push(ticks.tick().await);
+        ticks.reset_immediately();
+        due.extend([ticks.tick().await, ticks.tick().await]);
+        due.into_iter().map(|due| (due - begin).as_secs()).collect::<Vec<_>>()
+    };
+    let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
+    clock.advance(100 * SECOND);
+    assert_eq!(running.outcome(), Outcome::Value(vec![5, 9, 10, 14, 20, 20, 24]));
+}
+
+#[test]
+fn a_reset_moves_the_timer_of_a_stream_that_waits() {
+    let clock = Clockwork::new();
+    let begin = clock.now();
+    let program = async move {
+        let mut ticks = interval_at(begin + 50 * SECOND, 4 * SECOND);
+        let mut polls = 0;
+        // The second poll comes when the timer wakes the task: nothing else does.
+        let due = poll_fn(|cx| {
+            polls += 1;
+            let polled = Pin::new(&mut ticks).poll_next(cx);
+            if polls == 1 {
+                ticks.reset();
+            }
+            polled
+        });
+        (due.await.unwrap() - begin, polls)
+    };
+    let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
+    clock.advance(100 * SECOND);
+    assert_eq!(running.outcome(), Outcome::Value((4 * SECOND, 2)));
+}
+
+#[test]
 #[should_panic(expected = "the period of an interval must not be zero")]
 fn a_period_of_zero_is_refused() {
     let _ = interval(Duration::ZERO);

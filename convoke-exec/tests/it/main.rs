@@ -4,12 +4,14 @@
 
 use convoke_testing::workshop::counting::CountingAllocator;
 
+mod delay_queue;
 mod executor_contract;
 mod executor_handle;
 mod executor_lifetimes;
 mod executors_that_fail;
 mod interval;
 mod limited;
+mod moved_sleep;
 mod nested_loops;
 mod order;
 mod owner_threads;

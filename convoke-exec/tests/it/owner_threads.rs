@@ -151,7 +151,7 @@ fn remote_wakes_for_a_closed_owner_thread_that_is_occupied_are_handled_by_its_oc
     }));
     drop(run_loop);
     assert!(woken_inside.load(Ordering::Relaxed));
-    assert!(second.has_ended(), "the remote wake was handled when the loop had ended");
+    assert!(second.is_finished(), "the remote wake was handled when the loop had ended");
     assert_eq!(second.wait(), Outcome::Stopped);
 }
 

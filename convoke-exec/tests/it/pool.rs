@@ -77,7 +77,7 @@ fn dispatch_returns_the_work_only_inside_its_own_pool() {
 fn work_that_waits_for_work_it_posted_finds_a_second_thread() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
-    for _ in 0..200 {
+    for _ in 0..if cfg!(miri) { 5 } else { 200 } {
         let done = Latch::new(1);
         let end = done.clone();
         executor.post(work(move || {
@@ -95,7 +95,7 @@ fn work_that_waits_for_work_it_posted_finds_a_second_thread() {
 fn a_burst_wakes_as_many_threads_as_it_needs() {
     const THREADS: usize = 4;
     let pool = ThreadPool::new(THREADS).unwrap();
-    for _ in 0..50 {
+    for _ in 0..if cfg!(miri) { 3 } else { 50 } {
         // Each piece waits for all others: with fewer than four threads this would not end.
         let (all_in, out) = (Latch::new(THREADS), Latch::new(THREADS));
         for _ in 0..THREADS {

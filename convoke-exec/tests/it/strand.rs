@@ -152,7 +152,7 @@ fn on_an_inline_executor_a_long_chain_stays_in_order() {
 #[test]
 fn work_of_many_posters_on_many_threads_is_never_concurrent() {
     const POSTERS: usize = 4;
-    const EACH: usize = if cfg!(miri) { 50 } else { 5000 };
+    const EACH: usize = if cfg!(miri) { 15 } else { 5000 };
     let pool = ThreadPool::new(4).unwrap();
     let strand = Strand::new(pool.executor());
     let (count, done) = (Arc::new(AtomicUsize::new(0)), Latch::new(POSTERS * EACH));

@@ -240,7 +240,7 @@ impl Slept {
 /// Runs many sleeps with random times, half of them stopped by two other threads, which keep pace with the
 /// rest.
 fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usize) {
-    const COUNT: usize = if cfg!(miri) { 100 } else { 2000 };
+    const COUNT: usize = if cfg!(miri) { 30 } else { 2000 };
     let mut random = Random::new(seed);
     let start = Instant::now();
     let (values, stopped) = (Arc::new(Slept::default()), Arc::new(AtomicUsize::new(0)));

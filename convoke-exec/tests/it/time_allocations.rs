@@ -73,3 +73,46 @@ fn the_ticks_of_an_interval_allocate_nothing() {
     };
     assert_eq!(of_many_rounds(ticks), 0);
 }
+
+#[test]
+fn a_delay_queue_in_use_allocates_nothing() {
+    let rounds = |rounds: usize| {
+        allocations(|| {
+            let outcome = RunLoop::new().block_on(async {
+                let mut queue = convoke::time::DelayQueue::new();
+                for _ in 0..rounds {
+                    let late = queue.insert(1, HOUR);
+                    queue.insert(2, 20 * MICROSECOND);
+                    assert_eq!(queue.next().await.map(|expired| expired.into_inner()), Some(2));
+                    queue.reset(late, Duration::ZERO);
+                    assert!(queue.next().await.is_some());
+                }
+            });
+            assert_eq!(outcome, Outcome::Value(()));
+        })
+    };
+    rounds(1);
+    let few = rounds(5);
+    assert_eq!(rounds(500), few);
+}
+
+#[test]
+fn a_stream_of_ticks_and_a_moved_sleep_allocate_nothing_more() {
+    let rounds = |rounds: usize| {
+        allocations(|| {
+            let outcome = RunLoop::new().block_on(async {
+                let mut ticks = interval(20 * MICROSECOND);
+                let mut sleeping = pin!(sleep(HOUR).into_future());
+                for _ in 0..rounds {
+                    poll_fn(|cx| futures_core::Stream::poll_next(std::pin::Pin::new(&mut ticks), cx)).await;
+                    sleeping.as_mut().reset_after(20 * MICROSECOND);
+                    sleeping.as_mut().await;
+                }
+            });
+            assert_eq!(outcome, Outcome::Value(()));
+        })
+    };
+    rounds(1);
+    let few = rounds(5);
+    assert_eq!(rounds(500), few);
+}

@@ -252,7 +252,7 @@ fn seeds(count: u64) -> impl Iterator<Item = u64> {
 
 #[test]
 fn a_few_timers_are_called_as_the_model_says() {
-    for seed in seeds(if cfg!(miri) { 3 } else { 150 }) {
+    for seed in seeds(if cfg!(miri) { 2 } else { 150 }) {
         let _seed = Seed(seed);
         run(seed, 6, 400);
     }
@@ -260,7 +260,7 @@ fn a_few_timers_are_called_as_the_model_says() {
 
 #[test]
 fn hundreds_of_timers_are_called_as_the_model_says() {
-    let (timers, steps) = if cfg!(miri) { (50, 200) } else { (500, 3000) };
+    let (timers, steps) = if cfg!(miri) { (20, 80) } else { (500, 3000) };
     for seed in seeds(if cfg!(miri) { 1 } else { 8 }) {
         let _seed = Seed(seed);
         run(seed, timers, steps);

@@ -214,7 +214,7 @@ fn a_timer_that_arms_itself_again_for_the_past_waits_for_the_next_check() {
 
 #[test]
 fn thousands_of_random_timers_come_in_sorted_order() {
-    const COUNT: usize = if cfg!(miri) { 200 } else { 4000 };
+    const COUNT: usize = if cfg!(miri) { 60 } else { 4000 };
     let seed = std::env::var("CONVOKE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("CONVOKE_SEED={seed}");
     for seed in seed..seed + 8 {
@@ -314,7 +314,7 @@ fn disarm_waits_for_a_call_on_the_second_of_two_calling_threads() {
         disarms.wait();
         // `disarm` is about to wait for the call, which cannot be observed. If it did not wait, it would have
         // time to return.
-        (0..1000).for_each(|_| thread::yield_now());
+        (0..if cfg!(miri) { 100 } else { 1000 }).for_each(|_| thread::yield_now());
         two.may_end.count_down();
         calls_second.join().unwrap();
         assert_eq!(disarmed.join().unwrap(), (false, true), "`disarm` returned during the call");

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn removing_many_in_any_order_takes_a_few_steps_each() {
-        const MANY: usize = if cfg!(miri) { 200 } else { 40_000 };
+        const MANY: usize = if cfg!(miri) { 60 } else { 40_000 };
         let most = MANY * (4 + MANY.ilog2() as usize);
         let orders: [fn(&mut Vec<Ticket>); 3] = [
             |_| {},
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn polling_many_again_takes_a_few_steps_each() {
-        const MANY: usize = if cfg!(miri) { 200 } else { 40_000 };
+        const MANY: usize = if cfg!(miri) { 60 } else { 40_000 };
         let mut watchers = Watchers::new();
         let mut tickets = vec![Ticket::NONE; MANY];
         for _ in 0..2 {

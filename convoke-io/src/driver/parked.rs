@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn parking_and_cancelling_many_takes_a_few_steps_each() {
-        const MANY: usize = if cfg!(miri) { 200 } else { 20_000 };
+        const MANY: usize = if cfg!(miri) { 60 } else { 20_000 };
         let (_operations, in_flight) = operations(MANY);
         let mut ids: Vec<_> = in_flight.iter().map(InFlight::id).collect();
         let mut parked = Parked::new();

@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn threads_may_complete_it_while_it_is_being_started() {
-        const ROUNDS: u32 = if cfg!(miri) { 10 } else { 1_500 };
+        const ROUNDS: u32 = if cfg!(miri) { 4 } else { 1_500 };
         let gate = Gate::<u32>::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {

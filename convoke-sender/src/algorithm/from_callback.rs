@@ -215,7 +215,7 @@ mod tests {
     fn another_thread_completes_while_the_function_still_runs() {
         let (handles, taken) = mpsc::channel::<Completion<i32>>();
         let other = thread::spawn(move || taken.into_iter().for_each(|handle| handle.value(7)));
-        for round in 0..if cfg!(miri) { 10 } else { 4000 } {
+        for round in 0..if cfg!(miri) { 4 } else { 4000 } {
             let sent = handles.clone();
             let sender = from_callback(move |handle| {
                 sent.send(handle).unwrap();

@@ -93,7 +93,7 @@ mod tests {
     fn continues_after_errors_until_there_is_a_value() {
         assert_eq!(Connected::new(retry_sender(good_at(1), always)).outcome(), Outcome::Value(1));
         assert_eq!(Connected::new(retry_sender(good_at(4), always)).outcome(), Outcome::Value(4));
-        let late = if cfg!(miri) { 500 } else { 500_000 };
+        let late = if cfg!(miri) { 50 } else { 500_000 };
         assert_eq!(Connected::new(retry_sender(good_at(late), always)).outcome(), Outcome::Value(late));
     }
 

@@ -91,11 +91,6 @@ where
             resume(turn);
         }
     }
-
-    #[inline]
-    fn arrival(shared: &Self::Shared) -> Option<&Arrival<OutcomeOf<L::Round>>> {
-        Some(shared)
-    }
 }
 
 /// Runs rounds until one does not complete at once, or the receiver is completed.

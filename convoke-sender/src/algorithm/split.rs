@@ -285,7 +285,7 @@ mod tests {
     /// Once, each consumer that left was searched for among all the others: n consumers took n * n / 2 steps.
     #[test]
     fn many_consumers_leave_in_steps_proportional_to_their_number() {
-        let consumers = if cfg!(miri) { 100 } else { 20_000 };
+        let consumers = if cfg!(miri) { 40 } else { 20_000 };
         let gate = Door::new();
         let split = gate.sender().split();
         let source = StopSource::new();

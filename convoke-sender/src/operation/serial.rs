@@ -30,7 +30,7 @@ pub trait Steps: Sized + Send {
     /// The work that may take over the receiver at the end: [`Absent`] if there is none.
     type Next: Sender<Value = Self::Value, Error = Self::Error>;
     /// The field that may be used without the turn: an [`Arrival`], a [`Posted`], or `()`.
-    type Shared: Send;
+    type Shared: SerialShared<OutcomeOf<Self::Work>>;
 
     /// Takes the first step.
     fn start(turn: SerialTurn<Self>);
@@ -43,14 +43,45 @@ pub trait Steps: Sized + Send {
     fn env<'a>(&'a self, receiver: &'a Self::Receiver) -> &'a Env {
         receiver.env()
     }
+}
 
-    /// Returns the rendezvous of the step that starts work with the end of that work, if work is started by
-    /// [`SerialTurn::run_in_loop`].
+/// The field of a [`Serial`] operation that may be used without the turn. Only the types of this module implement
+/// it: the operation relies on getting the same rendezvous each time, and two threads ask for it at once.
+pub trait SerialShared<T>: Send + sealed::Sealed {
+    /// Returns the rendezvous of the step that starts work with the end of that work, if this is one.
+    #[doc(hidden)]
+    fn arrival(&self) -> Option<&Arrival<T>>;
+}
+
+impl<T> SerialShared<T> for () {
     #[inline]
-    fn arrival(shared: &Self::Shared) -> Option<&Arrival<OutcomeOf<Self::Work>>> {
-        let _ = shared;
+    fn arrival(&self) -> Option<&Arrival<T>> {
         None
     }
+}
+
+impl<T> SerialShared<T> for Arrival<T> {
+    #[inline]
+    fn arrival(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+impl<T, B: Send> SerialShared<T> for Posted<B> {
+    #[inline]
+    fn arrival(&self) -> Option<&Arrival<T>> {
+        None
+    }
+}
+
+mod sealed {
+    use super::{Arrival, Posted};
+
+    pub trait Sealed {}
+
+    impl Sealed for () {}
+    impl<T> Sealed for Arrival<T> {}
+    impl<B> Sealed for Posted<B> {}
 }
 
 /// Steps that hop: the turn waits in the queue of an executor.
@@ -160,17 +191,21 @@ impl<P: Steps> SerialTurn<P> {
     }
 
     /// Starts work in the operation. Returns the turn and the outcome if the work has ended by now; else
-    /// [`Steps::ended`] gets them. A loop of such calls does not grow the stack.
+    /// [`Steps::ended`] gets them, always so in an operation without an [`Arrival`]. A loop of such calls does
+    /// not grow the stack.
     #[inline]
     pub fn run_in_loop(self, work: P::Work) -> Option<(Self, OutcomeOf<P::Work>)> {
         let operation = self.0;
-        if let Some(arrival) = P::arrival(&self.operation().shared) {
-            arrival.reset();
-        }
+        let Some(arrival) = self.operation().shared.arrival() else {
+            // The operation may be freed from here on.
+            self.run(work);
+            return None;
+        };
+        arrival.reset();
         self.run(work);
         // SAFETY: rule 4: this step has not arrived yet, so the turn was not used up and the operation is
         // alive. Inline work has ended (rule 3 of `Sender`) and left the turn to this step.
-        let arrival = P::arrival(unsafe { &operation.as_ref().shared })?;
+        let arrival = unsafe { &operation.as_ref().shared }.arrival()?;
         if !Self::INLINE && !arrival.arrive() {
             return None;
         }
@@ -181,7 +216,7 @@ impl<P: Steps> SerialTurn<P> {
     /// Takes the outcome that was left at the rendezvous, and destroys the work.
     #[inline]
     fn settle(self) -> Option<(Self, OutcomeOf<P::Work>)> {
-        let arrival = P::arrival(&self.operation().shared)?;
+        let arrival = self.operation().shared.arrival()?;
         // SAFETY: rule 1 of `Arrival`: the holder of the turn is the second to arrive, or the work is inline.
         let outcome = unsafe { arrival.take() }?;
         let outcome = self.clear(outcome);
@@ -241,7 +276,7 @@ where
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {
         let Self(turn) = self;
-        let Some(arrival) = P::arrival(&turn.operation().shared) else {
+        let Some(arrival) = turn.operation().shared.arrival() else {
             let outcome = turn.clear(outcome);
             return P::ended(turn, outcome);
         };
@@ -291,7 +326,7 @@ unsafe impl<V, E> Sender for Absent<V, E> {
 
 impl<P: Steps> fmt::Debug for Serial<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serial").field("work", &self.work).field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("Serial").finish_non_exhaustive()
     }
 }
 

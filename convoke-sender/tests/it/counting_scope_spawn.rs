@@ -352,7 +352,7 @@ fn a_stop_callback_that_panics_does_not_keep_the_work_from_ending() {
 fn threads_complete_consume_abandon_and_stop_in_any_order() {
     let pool = ThreadPool::new(2).unwrap();
     let (scope, values) = (CountingScope::new(), AtomicUsize::new(0));
-    let rounds = if cfg!(miri) { 10 } else { 2_000 };
+    let rounds = if cfg!(miri) { 4 } else { 2_000 };
     for round in 0..rounds {
         let (source, count) = (StopSource::new(), DropCount::new());
         let token = count.token();

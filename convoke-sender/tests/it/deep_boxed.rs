@@ -10,7 +10,7 @@ use convoke_core::testing::{ByHand, DropCount};
 use convoke_sender::prelude::*;
 use convoke_sender::testing::{Connected, Gate};
 
-const DEEP: usize = if cfg!(miri) { 200 } else { 100_000 };
+const DEEP: usize = if cfg!(miri) { 70 } else { 100_000 };
 
 /// Runs `f` on a small stack, so that a recursion overflows it soon.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {

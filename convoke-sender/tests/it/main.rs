@@ -9,3 +9,4 @@ mod counting_scope_spawn;
 mod deep_boxed;
 mod destructors;
 mod many_threads;
+mod serial_steps;

@@ -40,7 +40,7 @@ impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
 }
 
 /// The number of calls of a bulk.
-const COUNT: usize = if cfg!(miri) { 40 } else { 1000 };
+const COUNT: usize = if cfg!(miri) { 16 } else { 1000 };
 
 /// An executor with a claimed parallelism that is run by hand, or that has a thread for each piece of work.
 #[derive(Clone, PartialEq)]

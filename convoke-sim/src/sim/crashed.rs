@@ -72,7 +72,7 @@ impl Running {
                 host_run.stop_unrun(|| launched.request_stop(StopReason::Named("the host has crashed")));
             });
             let _ = Panic::catch(|| drop(host_run));
-            if launched.has_ended() {
+            if launched.is_finished() {
                 let _ = Panic::catch(|| drop(launched));
             } else {
                 leak(launched);

@@ -157,7 +157,7 @@ impl Program {
 
     /// Returns true if it has ended and its end is not recorded yet.
     pub(super) fn has_ended(&self) -> bool {
-        self.running().is_some_and(|running| running.launched.has_ended())
+        self.running().is_some_and(|running| running.launched.is_finished())
     }
 
     /// Returns how it ended.

@@ -24,6 +24,10 @@ pub enum TryReceiveError {
     Closed,
 }
 
+/// Error of waiting for something that the senders of a channel do: all of them are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed;
+
 impl<T> TrySendError<T> {
     /// Returns the message.
     pub fn into_message(self) -> T {
@@ -72,6 +76,13 @@ impl fmt::Display for TryReceiveError {
     }
 }
 
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the channel is closed: all senders are dropped")
+    }
+}
+
 impl<T> core::error::Error for SendError<T> {}
 impl<T> core::error::Error for TrySendError<T> {}
 impl core::error::Error for TryReceiveError {}
+impl core::error::Error for Closed {}

@@ -8,17 +8,20 @@
 //! | --- | --- |
 //! | `queue` | the messages, the counts of senders and receivers, the waiters |
 //! | `sender` | the public sending half; the receiving halves are in `mpsc` and `mpmc` |
-//! | `send`, `receive` | the two futures |
+//! | `send`, `receive` | the futures that send and receive a message |
+//! | `reserve` | the future that reserves a slot, and the permits that hold one |
 //! | `error` | the error types |
 
 mod error;
 mod queue;
 mod receive;
+mod reserve;
 mod send;
 mod sender;
 
-pub use error::{SendError, TryReceiveError, TrySendError};
-pub(super) use queue::Queue;
+pub use error::{Closed, SendError, TryReceiveError, TrySendError};
+pub(super) use queue::{LISTENERS, LISTS, Queue};
 pub use receive::Receive;
+pub use reserve::{OwnedSendPermit, Reserve, SendPermit};
 pub use send::SendMessage;
 pub use sender::Sender;

@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 
 use super::super::wait::{Left, Wait};
 use super::super::wait_queue::WaitState;
-use super::queue::{Queue, RECEIVERS, State, Taken};
+use super::queue::{Carried, LISTS, Queue, RECEIVERS, State, Taken};
 use convoke_core::raw::{Pause, budget, discard, wake_if_any};
 
 pin_project! {
@@ -19,7 +19,7 @@ pin_project! {
         queue: &'a Queue<T>,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State<T>, Option<T>, 2>,
+        wait: Wait<'a, State<T>, Carried<T>, LISTS>,
     }
 
     impl<T> PinnedDrop for Receive<'_, T> {
@@ -43,8 +43,8 @@ impl<'a, T> Receive<'a, T> {
     #[cold]
     fn give_up(self: Pin<&mut Self>) {
         let this = self.project();
-        match this.wait.leave() {
-            Left::Granted(Some(message)) => this.queue.put_back(message),
+        match this.wait.waiter().leave() {
+            Left::Granted(Carried::Message(message)) => this.queue.put_back(message),
             Left::Granted(_) => this.queue.pass_on(),
             Left::Queued(_) | Left::Idle => {}
         }
@@ -62,6 +62,7 @@ impl<'a, T> Receive<'a, T> {
             return Poll::Pending;
         }
         let this = self.project();
+        let mut waiter = this.wait.waiter();
         // The waker is user code, so it is cloned without the lock.
         let mut waker = likely_empty.then(|| cx.waker().clone());
         loop {
@@ -85,9 +86,9 @@ impl<'a, T> Receive<'a, T> {
             }
             if let Some(waker) = waker.take() {
                 if was_notified {
-                    this.wait.enqueue_first(&mut locked, RECEIVERS, None, waker);
+                    waiter.enqueue_first(&mut locked, RECEIVERS, Carried::Nothing, waker);
                 } else {
-                    this.wait.enqueue(&mut locked, RECEIVERS, None, waker);
+                    waiter.enqueue(&mut locked, RECEIVERS, Carried::Nothing, waker);
                 }
                 drop(locked);
                 this.pause.wait(cx);
@@ -114,18 +115,18 @@ impl<T> Future for Receive<'_, T> {
         }
         match self.wait.state() {
             WaitState::Idle => return self.take_or_wait(cx, false),
-            WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
+            WaitState::Queued if self.as_mut().project().wait.waiter().renew(cx) == WaitState::Queued => {
                 self.project().pause.wait(cx);
                 return Poll::Pending;
             }
             WaitState::Queued | WaitState::Granted => {}
         }
-        match self.as_mut().project().wait.take_granted().flatten() {
-            Some(message) => {
+        match self.as_mut().project().wait.waiter().take_granted() {
+            Some(Carried::Message(message)) => {
                 budget::spend();
                 Poll::Ready(Some(message))
             }
-            None => self.take_or_wait(cx, true),
+            _ => self.take_or_wait(cx, true),
         }
     }
 }

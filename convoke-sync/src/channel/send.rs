@@ -10,8 +10,8 @@ use pin_project_lite::pin_project;
 use super::super::wait::Wait;
 use super::super::wait_queue::WaitState;
 use super::SendError;
-use super::queue::{Offered, Queue, SENDERS, State};
-use convoke_core::raw::{Pause, budget, wake_if_any};
+use super::queue::{Carried, LISTS, Offered, Queue, SENDERS, State};
+use convoke_core::raw::{Pause, budget};
 
 pin_project! {
     /// Future of [`mpsc::Sender::send`](crate::mpsc::Sender::send).
@@ -22,7 +22,7 @@ pin_project! {
         message: Option<T>,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State<T>, Option<T>, 2>,
+        wait: Wait<'a, State<T>, Carried<T>, LISTS>,
     }
 }
 
@@ -48,9 +48,9 @@ impl<'a, T> SendMessage<'a, T> {
         loop {
             let mut locked = this.queue.waiting.lock();
             match this.queue.offer(&mut locked, message) {
-                Offered::Sent(receiver) => {
+                Offered::Sent(notified) => {
                     drop(locked);
-                    wake_if_any(receiver);
+                    notified.wake(this.queue);
                     budget::spend();
                     return Poll::Ready(Ok(()));
                 }
@@ -66,7 +66,7 @@ impl<'a, T> SendMessage<'a, T> {
                 }
                 Offered::Full(returned) => {
                     if let Some(waker) = waker.take() {
-                        this.wait.enqueue(&mut locked, SENDERS, Some(returned), waker);
+                        this.wait.waiter().enqueue(&mut locked, SENDERS, Carried::Message(returned), waker);
                         drop(locked);
                         this.pause.wait(cx);
                         return Poll::Pending;
@@ -88,7 +88,7 @@ impl<T> Future for SendMessage<'_, T> {
         if Pause::was_stopped() {
             let this = self.project();
             // If a receiver has taken the message out of our node by now, it is sent.
-            let left = this.wait.leave();
+            let left = this.wait.waiter().leave();
             drop((left, this.message.take()));
             return Poll::Pending;
         }
@@ -97,17 +97,17 @@ impl<T> Future for SendMessage<'_, T> {
         }
         match self.wait.state() {
             WaitState::Idle => return self.begin(cx),
-            WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
+            WaitState::Queued if self.as_mut().project().wait.waiter().renew(cx) == WaitState::Queued => {
                 self.project().pause.wait(cx);
                 return Poll::Pending;
             }
             WaitState::Queued | WaitState::Granted => {}
         }
         budget::spend();
-        match self.project().wait.take_granted().flatten() {
+        match self.project().wait.waiter().take_granted() {
             // The message is still in our node: the channel was closed.
-            Some(message) => Poll::Ready(Err(SendError(message))),
-            None => Poll::Ready(Ok(())),
+            Some(Carried::Message(message)) => Poll::Ready(Err(SendError(message))),
+            _ => Poll::Ready(Ok(())),
         }
     }
 }

@@ -11,7 +11,7 @@ use convoke_sync::Semaphore;
 use convoke_sync::ledger::Noting;
 use convoke_task::block_on;
 
-const WAITERS: usize = if cfg!(miri) { 100 } else { 500 };
+const WAITERS: usize = if cfg!(miri) { 40 } else { 500 };
 
 fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))

@@ -2,5 +2,10 @@
 
 #![cfg(not(feature = "loom"))]
 
+use convoke_testing::workshop::counting::CountingAllocator;
+
 mod ledger;
 mod sync;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -166,7 +166,7 @@ mod tests {
     use crate::{block_on, checkpoint, for_each_concurrent, join, stopped};
     use convoke_core::raw::count_steps;
 
-    const TURNS: usize = if cfg!(miri) { 100 } else { 500 };
+    const TURNS: usize = if cfg!(miri) { 30 } else { 500 };
 
     /// Waits until it is woken once; its waker is in `wakers`.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {

@@ -91,11 +91,14 @@ impl<F: Future> Future for CatchStopped<F> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("`catch_stopped`") };
             let Some(body) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
-            match outer.same(stopped).poll(body, cx) {
+            let inside = outer.same(stopped);
+            match inside.poll(body, cx) {
                 Polled::Ready(value) => Poll::Ready(Ok(value)),
                 Polled::Pending => Poll::Pending,
                 Polled::Stopped => {
-                    let reason = outer.stop_reason();
+                    // A child that was awaited may have stopped for a reason of its own.
+                    let reason = inside.take_cause().or_else(|| outer.stop_reason());
+                    outer.take_cause();
                     future.set(None);
                     outer.stop_was_caught();
                     Poll::Ready(Err(Stopped { reason }))

@@ -5,6 +5,7 @@
 //! | `checkpoint.rs`, `stoppable.rs` | points at which a function may be stopped |
 //! | `stopped.rs`, `forever.rs` | ending as stopped, at once or when a stop is requested |
 //! | `catch_stopped.rs` | turning a stop into a value |
+//! | `run_until_stopped.rs` | a part that ends with a token of the program's own |
 //! | `budget.rs` | how many awaits may be ready at once |
 //! | `run_on.rs`, `reschedule.rs` | another executor, for one future or from here on |
 //! | `with_local.rs` | another value of a key in the environment |
@@ -19,6 +20,7 @@ mod forever;
 mod no_return;
 mod reschedule;
 mod run_on;
+mod run_until_stopped;
 mod stoppable;
 mod stopped;
 mod with_local;
@@ -29,6 +31,7 @@ pub use forever::{Forever, forever};
 pub use no_return::{NoReturn, Returns};
 pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
+pub use run_until_stopped::{RunUntilStopped, run_until_stopped};
 pub use stoppable::{Stoppable, stoppable};
 pub use stopped::{EndStopped, stopped};
 pub use with_local::{WithLocal, with_local};

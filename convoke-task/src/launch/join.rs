@@ -2,15 +2,18 @@
 
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
-use core::future::IntoFuture;
+use core::future::{Future, IntoFuture};
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
+use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, Handshake, OnComplete, OnStop, Operation, RawCallback,
+    Adoptable, AdoptedFuture, AdoptedReceiver, Frame, Handshake, OnComplete, OnStop, Operation, Polled,
+    RawCallback, outside_a_task,
 };
 use convoke_core::{Never, Outcome, Panic, StopReason, StopSource};
 
@@ -48,11 +51,46 @@ unsafe impl<T: Send> Adoptable for Launched<T> {
 
 impl<T: Send + 'static> IntoFuture for Launched<T> {
     type Output = T;
-    type IntoFuture = AdoptedFuture<Self>;
+    type IntoFuture = AwaitLaunched<T>;
 
     #[track_caller]
-    fn into_future(self) -> AdoptedFuture<Self> {
-        AdoptedFuture::new(self)
+    fn into_future(self) -> AwaitLaunched<T> {
+        let source = self.root().source.clone();
+        AwaitLaunched { future: AdoptedFuture::new(self), source, stopped: Cell::new(false) }
+    }
+}
+
+/// Future of an awaited [`Launched`].
+#[must_use = "dropping it asks the launched task to stop; await it"]
+pub struct AwaitLaunched<T: Send> {
+    future: AdoptedFuture<Launched<T>>,
+    /// The source of the launched task, for the reason of a stop.
+    source: StopSource,
+    stopped: Cell<bool>,
+}
+
+impl<T: Send + 'static> Future for AwaitLaunched<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Self { future, source, stopped } = &mut *self;
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a launched task") };
+            match outer.same(stopped).poll(Pin::new(future), cx) {
+                Polled::Ready(value) => Poll::Ready(value),
+                Polled::Pending => Poll::Pending,
+                Polled::Stopped => {
+                    outer.stop_with(source.token().reason());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+}
+
+impl<T: Send> fmt::Debug for AwaitLaunched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AwaitLaunched").field(&self.future).finish()
     }
 }
 

@@ -10,6 +10,7 @@ use convoke_core::{Outcome, Panic, StopReason};
 use super::root::{Root, Waiter, discard};
 use crate::frame_arc::FrameArc;
 use crate::own_thread::runs_only_here;
+use crate::stop_handle::StopHandle;
 use crate::task_waits::TaskWaits;
 
 /// A task that was [launched](crate::launch()), with all that it awaits and spawns: the one way to wait for
@@ -39,7 +40,7 @@ impl<T> Launched<T> {
         self.root.take().expect(ONE_ROOT)
     }
 
-    fn root(&self) -> &FrameArc<Root<T>> {
+    pub(super) fn root(&self) -> &FrameArc<Root<T>> {
         self.root.as_ref().expect(ONE_ROOT)
     }
 
@@ -51,9 +52,15 @@ impl<T> Launched<T> {
         self.root().source.request_stop(reason);
     }
 
+    /// Returns a handle that only asks the launched task to stop: it can be cloned, and go to any thread.
+    #[doc(alias = "abort_handle")]
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle::of_launched(self.root().source.clone())
+    }
+
     /// Returns true if the launched task has ended and its handlers have been called. Then
     /// [`wait`](Launched::wait) does not block.
-    pub fn has_ended(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.root().has_ended()
     }
 
@@ -64,7 +71,7 @@ impl<T> Launched<T> {
     #[track_caller]
     pub fn wait(self) -> Outcome<T> {
         assert!(
-            self.has_ended() || !self.would_wait_for_itself(),
+            self.is_finished() || !self.would_wait_for_itself(),
             "the task launched at {} runs on this thread alone, which cannot wait for it; await it in a task, or run its \
              loop until it has ended",
             self.location

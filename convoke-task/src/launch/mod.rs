@@ -29,7 +29,7 @@ mod root_parent;
 pub use block_on::{BlockOn, block_on, block_on_with};
 pub use block_on::{BoxedFuture, block_on_boxed};
 pub use handlers::{Finish, OnBoth, OnEnd, OnError, OnValue, Untouched};
-pub use join::JoinOperation;
+pub use join::{AwaitLaunched, JoinOperation};
 pub use launched::Launched;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

@@ -124,9 +124,9 @@ struct Rest<C: ?Sized, O> {
     /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
     /// not do.
     cut_short: bool,
-    /// The failure is an error of the body, and came after a stop from outside had cut a child short: it counts
-    /// as a consequence of the stop.
-    failed_by_stop: bool,
+    /// An error of the body that came after a stop from outside had cut a child short: it counts as a consequence
+    /// of the stop. The scope was stopped, unless a child fails.
+    consequence: Option<O>,
     /// Body and children were woken to hear of the stop request.
     told: bool,
 }
@@ -169,7 +169,7 @@ where
             taken: false,
             stopped: false,
             cut_short: false,
-            failed_by_stop: false,
+            consequence: None,
             told: false,
         },
     }
@@ -252,8 +252,11 @@ where
             None => {}
             Some(Outcome::Value(value)) if value.is_failure() => {
                 let from_outside = !matches!(self.region.stop_reason(), None | Some(StopReason::Sibling));
-                self.failed_by_stop = self.failure.is_none() && self.cut_short && from_outside;
-                self.fail(Failure::Output(value), flag);
+                if self.failure.is_none() && self.cut_short && from_outside {
+                    self.consequence = Some(value);
+                } else {
+                    self.fail(Failure::Output(value), flag);
+                }
             }
             Some(Outcome::Value(value)) => self.value = Some(value),
             Some(Outcome::Error(never)) => never.absurd(),
@@ -333,11 +336,11 @@ where
                 let _ = Panic::catch(|| drop(value));
                 panic.resume()
             }
-            (Some(Failure::Output(output)), _) if !self.failed_by_stop => Poll::Ready(output),
+            (Some(Failure::Output(output)), _) => Poll::Ready(output),
             (None, Some(value)) if !self.cut_short => Poll::Ready(value),
-            (outranked, value) => {
+            (None, value) => {
                 self.stopped = true;
-                match Panic::catch(|| drop((outranked, value))) {
+                match Panic::catch(|| drop((self.consequence.take(), value))) {
                     Ok(()) => pass_on_stop(),
                     Err(panic) => panic.resume(),
                 }

@@ -15,6 +15,7 @@ use pin_project_lite::pin_project;
 
 use super::child::Label;
 use crate::region::Region;
+use crate::stop_handle::{LocalStop, StopHandle};
 use crate::together::ended::ended;
 use convoke_core::raw::{discard, wake_if_any};
 
@@ -31,8 +32,8 @@ pub struct LocalHandle<T> {
     started_at: &'static Location<'static>,
     watch: StopWatch,
     taken: bool,
-    /// The child was stopped, and the awaiting task with it.
-    stopped: bool,
+    /// The child was stopped for this reason, and the awaiting task with it.
+    stopped: Option<Option<StopReason>>,
 }
 
 impl<T> Unpin for LocalHandle<T> {}
@@ -40,15 +41,16 @@ impl<T> Unpin for LocalHandle<T> {}
 /// State that child and handle share.
 struct Shared<T> {
     state: Mutex<State<T>>,
+    /// Shared with stop handles, too.
+    stop: Arc<LocalStop>,
 }
 
 struct State<T> {
     outcome: Option<Outcome<T>>,
+    /// The reason for which the child was stopped.
+    stopped_for: Option<StopReason>,
     /// The waker of the task that awaits the handle.
     waiter: Option<Waker>,
-    /// The waker of the child, to tell it of a stop request.
-    child: Option<Waker>,
-    stop_requested: bool,
     handle_gone: bool,
 }
 
@@ -76,48 +78,60 @@ impl<T> Shared<T> {
             clone = Some(waker.clone());
         }
     }
-
-    /// Returns true if the child was asked to stop. If not, stores its waker.
-    fn stop_requested_or_wait(&self, waker: &Waker) -> bool {
-        let mut clone = None;
-        loop {
-            let mut state = self.lock();
-            if state.stop_requested || state.child.as_ref().is_some_and(|child| child.will_wake(waker)) {
-                return state.stop_requested;
-            }
-            if let Some(waker) = clone.take() {
-                let before = state.child.replace(waker);
-                drop(state);
-                drop(before);
-                return false;
-            }
-            // Cloned without the lock: a clone may run foreign code.
-            drop(state);
-            clone = Some(waker.clone());
-        }
-    }
 }
 
 impl<T> LocalHandle<T> {
-    /// Asks the child to stop. The handle can still be awaited.
-    pub fn request_stop(&self) {
-        let mut state = self.shared.lock();
-        state.stop_requested = true;
-        let child = state.child.take();
-        drop(state);
-        wake_if_any(child);
+    /// Asks the child to stop, for this reason. The handle can still be awaited.
+    ///
+    /// The first reason stays. A child whose handle is dropped sees [`StopReason::Abandoned`].
+    #[doc(alias = "abort")]
+    pub fn request_stop(&self, reason: StopReason) {
+        self.shared.stop.request(reason);
     }
-}
 
-impl<T> Future for LocalHandle<T> {
-    type Output = T;
+    /// Returns a handle that only asks the child to stop: it can be cloned, and go to any thread.
+    #[doc(alias = "abort_handle")]
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle::of_local_child(self.shared.stop.clone())
+    }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+    /// Returns true if the child has ended. Awaiting the handle then does not wait.
+    pub fn is_finished(&self) -> bool {
+        self.shared.stop.has_ended()
+    }
+
+    /// Awaits the child and returns its outcome, with a stop or a panic of the child as a value.
+    ///
+    /// - *Completes with* the outcome of the child. Stopped, if the awaiting task is asked to stop before the
+    ///   child has ended.
+    /// - *If dropped*, the child is asked to stop. The scope still waits for it.
+    /// - *Runs on*: the child, in the task that opened the scope. Awaiting runs nothing.
+    /// - *Panics* outside a task.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let outcome = block_on(async {
+    ///     local_scope(async |s| {
+    ///         let child = s.spawn_future(async { panic!("no such page") });
+    ///         let outcome: Outcome<()> = child.outcome().await;
+    ///         matches!(outcome, Outcome::Panicked(panic) if panic.message().contains("page"))
+    ///     })
+    ///     .await
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(true));
+    /// ```
+    pub fn outcome(self) -> LocalOutcome<T> {
+        LocalOutcome { handle: self }
+    }
+
+    /// Polls for the outcome of the child. Returns `Pending` also if the awaiting task ends as stopped.
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
-            if self.stopped {
+            if let Some(reason) = self.stopped {
                 // Polled again after the stop, by a combinator that still has to finish another branch.
-                frame.set_stopped();
+                frame.stop_with(reason);
                 return Poll::Pending;
             }
             assert!(!self.taken, "`LocalHandle` polled after it returned its value");
@@ -133,17 +147,54 @@ impl<T> Future for LocalHandle<T> {
             };
             self.taken = true;
             budget::spend();
-            match outcome {
-                Outcome::Value(value) => Poll::Ready(value),
-                Outcome::Error(never) => never.absurd(),
-                Outcome::Panicked(panic) => panic.resume(),
-                Outcome::Stopped => {
-                    self.stopped = true;
-                    frame.set_stopped();
-                    Poll::Pending
-                }
-            }
+            Poll::Ready(outcome)
         })
+    }
+}
+
+impl<T> Future for LocalHandle<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Poll::Ready(outcome) = self.poll_outcome(cx) else { return Poll::Pending };
+        match outcome {
+            Outcome::Value(value) => Poll::Ready(value),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Panicked(panic) => panic.resume(),
+            Outcome::Stopped => {
+                let reason = self.shared.lock().stopped_for;
+                self.stopped = Some(reason);
+                Frame::current(|frame| match frame {
+                    Some(frame) => frame.stop_with(reason),
+                    None => outside_a_task("the handle of a child"),
+                });
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Future of [`LocalHandle::outcome`].
+#[must_use = "dropping it stops the child; await it"]
+pub struct LocalOutcome<T> {
+    handle: LocalHandle<T>,
+}
+
+impl<T> Unpin for LocalOutcome<T> {}
+
+impl<T> BodyOutput for LocalOutcome<T> {}
+
+impl<T> Future for LocalOutcome<T> {
+    type Output = Outcome<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
+        self.handle.poll_outcome(cx)
+    }
+}
+
+impl<T> fmt::Debug for LocalOutcome<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalOutcome").field(&self.handle).finish()
     }
 }
 
@@ -155,7 +206,7 @@ impl<T> Drop for LocalHandle<T> {
         drop(state);
         drop(outcome);
         if !self.taken {
-            self.request_stop();
+            self.request_stop(StopReason::Abandoned);
         }
     }
 }
@@ -176,9 +227,12 @@ pin_project! {
 struct Promise<T>(Arc<Shared<T>>);
 
 impl<T> Promise<T> {
-    /// Stores the outcome for the handle. Returns a panic if the handle is gone.
-    fn store(&self, outcome: Outcome<T>) -> Result<(), Panic> {
+    /// Stores the outcome for the handle, and the reason of the request if the child was asked to stop. Returns
+    /// a panic if the handle is gone.
+    fn store(&self, outcome: Outcome<T>, reason: Option<StopReason>) -> Result<(), Panic> {
+        let child = self.0.stop.end();
         let mut state = self.0.lock();
+        state.stopped_for = reason;
         let late = if state.handle_gone {
             Some(outcome)
         } else {
@@ -186,7 +240,6 @@ impl<T> Promise<T> {
             None
         };
         let waker = state.waiter.take();
-        let child = state.child.take();
         drop(state);
         wake_if_any(waker);
         child.into_iter().for_each(discard);
@@ -202,6 +255,7 @@ impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         // The only reference: the handle is gone, and the outcome does not matter.
         if Arc::strong_count(&self.0) > 1 {
+            self.0.stop.end().into_iter().for_each(discard);
             let mut state = self.0.lock();
             let waker = state.waiter.take();
             if state.outcome.is_none() {
@@ -219,8 +273,8 @@ pub(super) fn with_handle<F: Future, O>(
     label: Label,
 ) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
     let started_at = label.location;
-    let state = State { outcome: None, waiter: None, child: None, stop_requested: false, handle_gone: false };
-    let shared = Arc::new(Shared { state: Mutex::new(state) });
+    let state = State { outcome: None, stopped_for: None, waiter: None, handle_gone: false };
+    let shared = Arc::new(Shared { state: Mutex::new(state), stop: Arc::default() });
     let child = FutureChild {
         body: Some(future),
         region: Region::new(),
@@ -228,7 +282,7 @@ pub(super) fn with_handle<F: Future, O>(
         label,
         _output: PhantomData,
     };
-    (child, LocalHandle { shared, started_at, watch: StopWatch::new(), taken: false, stopped: false })
+    (child, LocalHandle { shared, started_at, watch: StopWatch::new(), taken: false, stopped: None })
 }
 
 impl<F: Future, O> Future for FutureChild<F, O> {
@@ -236,9 +290,9 @@ impl<F: Future, O> Future for FutureChild<F, O> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<O>> {
         let mut this = self.project();
-        if this.promise.0.stop_requested_or_wait(cx.waker()) {
+        if let Some(reason) = this.promise.0.stop.reason_or_wait(cx.waker()) {
             // The panic hook has reported a panic of a stop callback. The body still runs to its end.
-            let _ = Panic::catch(|| this.region.request_stop(StopReason::Abandoned));
+            let _ = Panic::catch(|| this.region.request_stop(reason));
         }
         let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after completion") };
         let polled = Panic::catch(|| this.region.poll(body, cx));
@@ -247,7 +301,7 @@ impl<F: Future, O> Future for FutureChild<F, O> {
             Outcome::Panicked(panic) => Outcome::Panicked(this.label.of_panic(panic)),
             other => other,
         };
-        match this.promise.store(outcome) {
+        match this.promise.store(outcome, this.region.stop_reason()) {
             Ok(()) => Poll::Ready(None),
             // Goes to the scope. The label was added above.
             Err(panic) => panic.resume(),

@@ -24,5 +24,5 @@ mod inbox;
 mod spawn;
 
 pub use future::{LocalScopeFuture, local_scope, local_scope_not_send};
-pub use handle::LocalHandle;
+pub use handle::{LocalHandle, LocalOutcome};
 pub use spawn::{LocalScope, LocalScopeNotSend};

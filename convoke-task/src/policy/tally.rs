@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 
-use convoke_core::Panic;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
+use convoke_core::{Panic, StopReason};
 
 use super::rules::Policy;
 use crate::scope::{ChildFailure, Handle};
@@ -138,7 +138,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         // would drop the daemons' panics. The caller is still in the scope, so that `output` is not called
         // meanwhile.
         for daemon in &daemons {
-            if let Err(panic) = Panic::catch(|| daemon.request_stop()) {
+            if let Err(panic) = Panic::catch(|| daemon.request_stop(StopReason::Abandoned)) {
                 first_panic.get_or_insert(panic);
             }
         }

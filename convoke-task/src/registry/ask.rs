@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code)]
 
+use convoke_core::StopReason;
 use convoke_core::raw::OwnerId;
 
 use super::found::Found;
 use super::look_at_all;
-use crate::task::{InList, TaskRef};
+use crate::task::{InList, StopWalk, TaskRef};
 
 /// A task to find, and a reference to it once it was found.
 #[derive(Debug)]
@@ -27,7 +28,9 @@ pub unsafe fn ask_stop(address: usize, owner: OwnerId) -> bool {
     found.wanted = Some(Wanted { address, owner, task: None });
     look_at_all(&mut found);
     let Some(task) = found.wanted.and_then(|wanted| wanted.task) else { return false };
-    task.alive().ask_stop();
+    let mut walk = StopWalk::new(StopReason::Requested);
+    task.alive().ask_stop(&mut walk);
+    walk.run();
     true
 }
 

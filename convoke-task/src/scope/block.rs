@@ -34,8 +34,8 @@ use super::start::Refused;
 use crate::frame_arc::FrameArc;
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{
-    Added, Children, Ending, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink, Spawnable, TaskId,
-    Unheard,
+    Added, Children, Ending, HearsStop, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink,
+    Spawnable, StopListener, StopWalk, TaskId, Unheard,
 };
 use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
@@ -47,6 +47,8 @@ pub(crate) struct Block<O> {
     entry: Entry,
     /// The parent link of the children.
     pub(crate) link: OutOfLine<ParentLink>,
+    /// Hears of a stop of the task that polls the scope's future.
+    listener: StopListener,
     /// `NOTHING`, `UNHEARD` or `FAILED`. Can be read without the lock.
     news: AtomicU8,
     pub(super) state: SpinLock<State<O>>,
@@ -86,28 +88,26 @@ pub(super) struct State<O> {
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
-    /// The failure is an error of the body, and came after a stop from outside had cut a child short: it counts
-    /// as a consequence of the stop. An error of a child does not: only its author knows if it relies on others.
-    failed_by_stop: bool,
+    /// An error of the body that counts as a consequence of a stop: a request fails because the task that drives
+    /// its connection has stopped first. The scope was stopped, unless a child fails.
+    consequence: Option<Failure<O>>,
     /// Panics of children whose handles may be dropped.
     pub(super) unheard: Option<Arc<Unheard>>,
     detached: Option<Detached<O>>,
 }
 
 impl<O> State<O> {
-    /// Stores the first failure, which is the body's.
-    fn store_failure_of_body(&mut self, failure: Failure<O>) {
+    /// Returns true if an error of the body counts as a consequence of a stop: the body has heard of a stop from
+    /// outside, and that had cut a child short before. An error of a child is no consequence: only its author
+    /// knows if it relies on others.
+    fn is_consequence(&self, failure: &Failure<O>, heard: bool) -> bool {
         let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling));
-        self.failed_by_stop = self.cut_short && from_outside && matches!(failure, Failure::Output(_));
-        self.failure = Some(failure);
+        heard && self.cut_short && from_outside && matches!(failure, Failure::Output(_))
     }
 
-    /// Takes the failure. It comes second in the pair if it is only the consequence of a stop that has cut a
-    /// child short: a request fails because the task that drives its connection has stopped first. Then the
-    /// scope was stopped.
+    /// Takes the failure, and an error that is outranked by it or by a stop.
     pub(super) fn take_failure(&mut self) -> (Option<Failure<O>>, Option<Failure<O>>) {
-        let failure = self.failure.take();
-        if self.failed_by_stop { (None, failure) } else { (failure, None) }
+        (self.failure.take(), self.consequence.take())
     }
 }
 
@@ -160,7 +160,7 @@ impl<O> Block<O> {
             let state = State {
                 children: Children::new(),
                 failure: None,
-                failed_by_stop: false,
+                consequence: None,
                 unheard: None,
                 stop: None,
                 stopped_by_program: false,
@@ -172,6 +172,7 @@ impl<O> Block<O> {
             };
             Self {
                 entry: Entry::new(),
+                listener: StopListener::new(),
                 link: OutOfLine::new(ParentLink::new(env_below, deadline, parent, Some(owner))),
                 news: AtomicU8::new(NOTHING),
                 state: SpinLock::new(state),
@@ -286,15 +287,18 @@ impl<O> Block<O> {
         unheard
     }
 
-    /// Stores a failure, unless it is the second one, which is dropped.
-    pub(super) fn fail(&self, failure: Failure<O>) {
+    /// Stores a failure, unless it is the second one, which is dropped. `heard` says that it is the body's, which
+    /// was polled with a stop request.
+    pub(super) fn fail(&self, failure: Failure<O>, heard: bool) {
         let mut state = self.state.lock();
-        if state.failure.is_none() {
-            state.store_failure_of_body(failure);
-            self.news.store(FAILED, Ordering::Release);
-        } else {
+        if state.failure.is_some() {
             drop(state);
             let _ = Panic::catch(|| drop(failure));
+        } else if state.is_consequence(&failure, heard) {
+            state.consequence = Some(failure);
+        } else {
+            state.failure = Some(failure);
+            self.news.store(FAILED, Ordering::Release);
         }
     }
 
@@ -310,13 +314,9 @@ impl<O> Block<O> {
 
     /// Asks all children to stop, also those that are started later.
     pub(super) fn stop_children(&self, reason: StopReason) {
-        loop {
-            let mut state = self.state.lock();
-            state.stop.get_or_insert(reason);
-            let Some(child) = state.children.next_to_ask() else { return };
-            drop(state);
-            child.ask(&self.link);
-        }
+        let mut walk = StopWalk::new(reason);
+        self.ask_below(&mut walk);
+        walk.run();
     }
 
     /// Ends the scope because its future is dropped. Asks the children to stop, and makes the task wait for
@@ -325,7 +325,7 @@ impl<O> Block<O> {
         let failure = {
             let mut state = this.state.lock();
             state.ended = true;
-            state.failure.take()
+            state.take_failure()
         };
         // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may
         // borrow, while the block may be freed later on another thread. Failures of children from now on are
@@ -341,6 +341,23 @@ impl<O> Block<O> {
         let mut state = this.state.lock();
         if !state.children.is_empty() {
             state.detached = Some(detached);
+        }
+    }
+}
+
+// SAFETY: `listener` is a field.
+unsafe impl<O> HearsStop for Block<O> {
+    fn listener(&self) -> &StopListener {
+        &self.listener
+    }
+
+    fn ask_below(&self, walk: &mut StopWalk) {
+        loop {
+            let mut state = self.state.lock();
+            state.stop.get_or_insert(walk.reason());
+            let Some(child) = state.children.next_to_ask() else { return };
+            drop(state);
+            child.ask(&self.link, walk);
         }
     }
 }
@@ -397,7 +414,7 @@ impl<'a, O> LeavingChild<'a, O> {
 
     /// Stores a failure of the child in the block, and asks all children to stop.
     pub(super) fn fail_and_stop(&self, failure: Failure<O>) {
-        self.block.get().fail(failure);
+        self.block.get().fail(failure, false);
         // If an executor panics here, the child must still be removed: the scope waits for that.
         let _ = Panic::catch(|| self.block.get().stop_children(StopReason::Sibling));
     }

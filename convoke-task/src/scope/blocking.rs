@@ -120,7 +120,7 @@ where
 
 /// Stores a failure of the body in the block, and asks the children to stop.
 fn fail<O>(block: &Block<O>, failure: Failure<O>) -> Option<O> {
-    block.fail(failure);
+    block.fail(failure, false);
     // If an executor panics here, the scope must still wait: the children borrow from this stack.
     let _ = Panic::catch(|| block.stop_children(StopReason::Sibling));
     None

@@ -22,6 +22,7 @@ use super::options::{Inherited, Name, Naming};
 use super::output::ChildOutput;
 use super::parent::{Options, Parent, Takes};
 use super::spawn::Scope;
+use crate::stop_handle::StopHandle;
 use crate::task::{Left, Spawnable};
 
 /// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the
@@ -190,9 +191,22 @@ impl<T> BlockingHandle<'_, T> {
         self.handle.wait().resume_panic()
     }
 
-    /// Asks the child to stop. The handle can still be waited for.
-    pub fn request_stop(&self) {
-        self.handle.request_stop();
+    /// Asks the child to stop, for this reason. The handle can still be waited for.
+    pub fn request_stop(&self, reason: StopReason) {
+        self.handle.request_stop(reason);
+    }
+
+    /// Returns a handle that only asks the child to stop: it can be cloned, and go to any thread.
+    ///
+    /// # Panics
+    /// If the handle was polled to its end.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.handle.stop_handle()
+    }
+
+    /// Returns true if the child has ended. Waiting for it then does not block.
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
     }
 }
 

@@ -15,6 +15,7 @@ use super::spawn::Scope;
 use crate::frame_arc::FrameArc;
 use crate::pinned::is_there;
 use crate::region::Region;
+use crate::task::Listening;
 
 /// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and
 /// all children have ended.
@@ -141,7 +142,7 @@ where
     let body = body(Scope::new(block.clone()));
     ScopeFuture {
         body: OutOfLine::new(Some(body)),
-        block: BlockGuard { block: Some(block) },
+        block: BlockGuard { listening: Listening::default(), block: Some(block) },
         region: Region::new(),
         stopping: false,
         stored: None,
@@ -173,6 +174,8 @@ pin_project! {
 /// Owner of the block in the scope's future. When it is dropped with children in the block, the task waits
 /// for them.
 struct BlockGuard<O> {
+    /// Dropped before the block: rule 2 of `Listening`.
+    listening: Listening,
     block: Option<FrameArc<Block<O>>>,
 }
 
@@ -182,9 +185,18 @@ enum End<O> {
     Stopped,
 }
 
+impl<O> BlockGuard<O> {
+    /// Gives up the block of a scope that has ended.
+    fn end(&mut self) {
+        self.listening = Listening::default();
+        self.block = None;
+    }
+}
+
 impl<O> Drop for BlockGuard<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
+            self.listening = Listening::default();
             Frame::current(|frame| Block::abandon(block, frame));
         }
     }
@@ -202,6 +214,10 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
             // Only before the first poll: later there is work that may have to be held.
             if this.stored.is_none() && !budget::may_proceed(cx) {
                 return Poll::Pending;
+            }
+            if !*this.stopping {
+                // Before the first check for a stop: one that comes later is heard there.
+                this.block.listening.listen(frame, block);
             }
             let held = Frame::held_before();
             let mut clone = None;
@@ -222,7 +238,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                     Waiting::Began => break,
                     Waiting::FoundFailure => {}
                     Waiting::AllEnded { failure, cut_short } => {
-                        this.block.block = None;
+                        this.block.end();
                         budget::spend();
                         // The body may have been polled twice in this loop, and its first poll may have held
                         // the task.
@@ -311,14 +327,14 @@ fn store_end<O: BodyOutput>(
     stored: &mut Option<End<O>>,
 ) {
     match end {
-        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value)),
+        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value), *stopping),
         Ok(Some(value)) => *stored = Some(End::Value(value)),
         Ok(None) => {
             *stored = Some(End::Stopped);
             *stopping = true;
             block.stop_children(region.stop_reason().unwrap_or(StopReason::Sibling));
         }
-        Err(panic) => block.fail(Failure::Panic(panic)),
+        Err(panic) => block.fail(Failure::Panic(panic), *stopping),
     }
 }
 

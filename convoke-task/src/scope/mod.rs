@@ -5,6 +5,31 @@
 //! [`blocking_scope()`] one in blocking code. For children that borrow, inside one task, use
 //! [`local_scope`](mod@crate::local_scope); for another rule than "the first failure ends it", use
 //! [`policy`](crate::policy).
+//!
+//! # Outcome
+//! A stop *from outside* is one that was requested of the task or of a part of it around the scope. A child
+//! *is cut short* if it stops for that; it has no handle, or its handle alone would hear of it. The rows are
+//! checked from the top.
+//!
+//! | body | children | outcome of the scope |
+//! | --- | --- | --- |
+//! | any | one failed or panicked before the body did | that failure |
+//! | panic | any | the panic |
+//! | error | none was cut short | the error |
+//! | error | one was cut short, after the body had returned | the error |
+//! | error | one was cut short, and the body returned before it heard of the stop | the error |
+//! | error | one was cut short, and the body heard of the stop before it returned | stopped |
+//! | any | one fails or panics after the body has ended with a value or as stopped | that failure |
+//! | stopped | any | stopped |
+//! | value | one was cut short | stopped |
+//! | value | all ended, or stopped by themselves or by [`Scope::request_stop`] | the value |
+//!
+//! - *Error, then stopped:* a request fails with "connection closed", because the child that drives the
+//!   connection was stopped first. The error is a consequence of the stop, and the caller that asked for the stop
+//!   sees a stop. An error of a child is never taken for one: to report an error in spite of a stop, return
+//!   it from a child.
+//! - *Value, then stopped:* the value may rely on what the child did not do.
+//! - Without a stop from outside no row says "stopped", unless the body itself was.
 
 // The parts:
 //
@@ -75,6 +100,7 @@ mod until_ready;
 
 pub use convoke_core::BodyOutput;
 
+pub use crate::stop_handle::StopHandle;
 pub use crate::task::{Anywhere, HandleKind, OnOwnerThread};
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingScope};
@@ -87,7 +113,7 @@ pub use failure::{ChildFailure, FailureKind};
 pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
 pub(crate) use guarded::Guarded;
-pub use handle::Handle;
+pub use handle::{Handle, HandleOutcome};
 pub use output::ChildOutput;
 pub use results::{NextResult, Results};
 pub use spawn::{Scope, SpawnError};

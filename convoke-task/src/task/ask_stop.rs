@@ -9,6 +9,7 @@ use convoke_core::raw::OnStop;
 
 use super::header::TaskHeader;
 use super::reference::Alive;
+use super::stop_walk::StopWalk;
 
 /// A stop callback that passes the request on to a task.
 pub(crate) struct AskStop(NonNull<TaskHeader>);
@@ -28,8 +29,10 @@ impl AskStop {
 }
 
 impl OnStop for AskStop {
-    fn on_stop(self, _: StopReason) {
+    fn on_stop(self, reason: StopReason) {
+        let mut walk = StopWalk::new(reason);
         // SAFETY: fact 3 of `Alive`, which `new` requires.
-        unsafe { Alive::new(self.0) }.ask_stop();
+        unsafe { Alive::new(self.0) }.ask_stop(&mut walk);
+        walk.run();
     }
 }

@@ -30,11 +30,14 @@ use super::state::{Access, Leave, Pause};
 ///
 /// # Safety
 /// 1. [`own_link`](Ending::own_link) returns a part of `self`, the same each time, which does not change.
+/// 2. If [`ASKED_FOR`](Ending::ASKED_FOR) is true, it begins with that word at the offset of `AskedFor`.
 pub(crate) unsafe trait Ending<T>: Sized {
     /// The number of references to the task, besides its own, when it is created.
     const REFERENCES: u32 = 0;
     /// True if there is a handle that stays on the task's owner thread.
     const HANDLE: bool = false;
+    /// True if it begins with a word for the reason of a stop: [`AskedFor`](super::asked_for::AskedFor).
+    const ASKED_FOR: bool = false;
     /// The last step, when the task has left and its memory is released.
     type After: After;
 
@@ -317,6 +320,9 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     #[inline(never)]
     fn end_badly(self, outcome: Outcome<F::Output>) {
         let inside = self.0.inside();
+        if matches!(outcome, Outcome::Stopped) {
+            inside.ends_stopped();
+        }
         let outcome = if inside.must_not_be_touched_here() {
             report_leak(inside.location());
             outcome

@@ -14,6 +14,7 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::{Env, StopReason};
 
 use super::spawn_site::TaskKind;
+use super::stop_walk::StopListeners;
 use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
@@ -22,7 +23,8 @@ use convoke_core::raw::{contain, report_panic};
 ///    except:
 /// 2. `gone` is atomic: operations that end on another thread count it up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
-///    header.
+///    header;
+/// 4. `listeners` has a lock, and may be used by every thread that keeps the task's memory alive.
 #[repr(C)]
 pub(crate) struct ColdState {
     /// First, so that a pointer to the kind is a pointer to the cold state: the task leads here, and no
@@ -38,6 +40,8 @@ pub(crate) struct ColdState {
     pub(super) under_way: Cell<u32>,
     /// The number of operations that were released on another thread.
     gone: AtomicU32,
+    /// The scopes that hear of a stop of the task at the time of the request.
+    pub(super) listeners: StopListeners,
     /// The memory of the last operation, cached for the next one.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     /// Environments with the task's stop token. The last one is current; another is added after each move.
@@ -62,6 +66,7 @@ impl ColdState {
                 operations: Cell::new(0),
                 under_way: Cell::new(0),
                 gone: AtomicU32::new(0),
+                listeners: StopListeners::new(),
                 spare: Cell::new(None),
                 surroundings: Stack::new(),
                 moved_to: Stack::new(),

@@ -13,6 +13,7 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, OwnerId};
 use convoke_core::{Env, StopReason};
 
+use super::asked_for::AskedFor;
 use super::cold::{ColdState, no_memory};
 use super::inside::Inside;
 use super::memory::Memory;
@@ -51,7 +52,7 @@ pub(crate) struct TaskHeader {
     pub(super) stopped: Cell<bool>,
     /// The list of its parent that the task is in: rule 4.
     pub(super) list: Cell<List>,
-    /// The allocator of its memory, and the flags `LOCAL` and `COLD`, in one byte.
+    /// The allocator of its memory, and the flags `LOCAL`, `COLD` and `ASKED_FOR`, in one byte.
     fixed: Cell<u8>,
     /// Initialised when the task is put into a list.
     links: UnsafeCell<MaybeUninit<Links>>,
@@ -61,6 +62,8 @@ pub(crate) struct TaskHeader {
 const LOCAL: u8 = 1 << 7;
 /// There is a cold state, and the kind is the copy in it.
 const COLD: u8 = 1 << 6;
+/// There is a word for the reason of a stop behind the header: [`AskedFor`].
+const ASKED_FOR: u8 = 1 << 5;
 
 /// The contents of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,15 @@ impl TaskHeader {
     /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind
     /// is a [`TaskKind`].
     #[inline]
-    pub(super) fn new(runnable: Header, state: State, owner: OwnerId, memory: Memory, local: bool) -> Self {
+    pub(super) fn new(
+        runnable: Header,
+        state: State,
+        owner: OwnerId,
+        memory: Memory,
+        local: bool,
+        asked_for: bool,
+    ) -> Self {
+        let flags = if local { LOCAL } else { 0 } | if asked_for { ASKED_FOR } else { 0 };
         Self {
             runnable,
             state,
@@ -92,7 +103,7 @@ impl TaskHeader {
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Nowhere),
-            fixed: Cell::new(memory as u8 | if local { LOCAL } else { 0 }),
+            fixed: Cell::new(memory as u8 | flags),
             links: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
@@ -147,7 +158,7 @@ impl TaskHeader {
     /// Returns the kind of allocator that the task came from.
     #[inline]
     pub(super) fn memory(&self) -> Memory {
-        match self.fixed.get() & !(LOCAL | COLD) {
+        match self.fixed.get() & !(LOCAL | COLD | ASKED_FOR) {
             memory if memory == Memory::Recycling as u8 => Memory::Recycling,
             memory if memory == Memory::System as u8 => Memory::System,
             _ => Memory::Own,
@@ -157,7 +168,7 @@ impl TaskHeader {
     /// Returns true if the memory is the default allocator's and there is no cold state.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.fixed.get() & !LOCAL == Memory::Recycling as u8
+        self.fixed.get() & !(LOCAL | ASKED_FOR) == Memory::Recycling as u8
     }
 
     /// Returns true if this is the owner thread.
@@ -317,7 +328,27 @@ impl Inside {
     #[cold]
     #[inline(never)]
     fn stop_reason_of_parent(&self) -> StopReason {
-        self.parent_link().stop_reason().unwrap_or(StopReason::Abandoned)
+        let own = self.asked_for().and_then(AskedFor::reason);
+        own.or_else(|| self.parent_link().stop_reason()).unwrap_or(StopReason::Abandoned)
+    }
+
+    /// Returns the word for the reason of a stop, if the task has one: a task with a handle does.
+    fn asked_for(&self) -> Option<&AskedFor> {
+        let header = self.header();
+        if header.fixed.get() & ASKED_FOR == 0 {
+            return None;
+        }
+        // SAFETY: the flag says that the word is there, in the memory of the task: `TaskHeader::new` was told
+        // so by `Ending::ASKED_FOR`.
+        Some(unsafe { AskedFor::behind(NonNull::from(header)).as_ref() })
+    }
+
+    /// Stores why the task ends as stopped, for its handle. Nothing, if it stops by itself.
+    #[cold]
+    pub(super) fn ends_stopped(&self) {
+        if let (Some(word), Some(reason)) = (self.asked_for(), self.requested_stop()) {
+            word.set(reason);
+        }
     }
 }
 

@@ -95,7 +95,7 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link,
         // so it is alive for as long as the header leads to it.
         let runnable = unsafe { Header::of_kind(this.kind.cast()) };
-        let header = TaskHeader::new(runnable, state, link.home(), this.memory, local);
+        let header = TaskHeader::new(runnable, state, link.home(), this.memory, local, M::ASKED_FOR);
         // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
         // the task. The contract of this function is what a new task requires.
         unsafe {

@@ -45,7 +45,9 @@
 //! 2. *Run.* The executor runs the runnable on one of its threads: [`cell::Cell::call`] sets `RUNNING` and polls.
 //!    Until `pause` or `finish_and_leave`, that thread is *inside*: it alone may touch the body ([`Inside`]).
 //! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again.
-//! 4. *Stop.* As a wake, with the `STOP` bit. The future sees it when it is polled next.
+//! 4. *Stop.* As a wake, with the `STOP` bit. The future sees it when it is polled next. The thread that asks
+//!    goes on to the scopes that are open in the task, and to their children ([`StopWalk`]): they do not wait
+//!    for that poll.
 //! 5. *End.* The thread that is inside drops the future, and the outcome replaces it. The
 //!    task then waits, polled no more, until every operation that it adopted has completed: those may end on
 //!    any thread, and the last one wakes it.
@@ -96,9 +98,13 @@
 //! | `parent_link.rs`, `spawn_site.rs` | what tasks of one parent, and of one line of the program, have in common |
 //! | `waker.rs`, `many_wakers.rs`, `wake_locally.rs` | wakers; waking without an indirect call |
 //! | `remote_wake.rs`, `rerun.rs` | waking from a remote thread; running again where the executor has no queue |
-//! | `ask_stop.rs`, `view.rs` | the stop callback; a task as inspectors see it |
+//! | `ask_stop.rs`, `stop_walk.rs` | the stop callback; how a stop request goes down the tree |
+//! | `asked_for.rs`, `asker.rs` | the reason of a stop that was requested through a handle; a stop handle |
+//! | `view.rs` | a task as inspectors see it |
 
 mod ask_stop;
+mod asked_for;
+mod asker;
 mod cell;
 mod children;
 mod cold;
@@ -116,6 +122,7 @@ mod rerun;
 mod spawn_site;
 #[doc(hidden)]
 pub mod state;
+mod stop_walk;
 mod unheard;
 mod view;
 mod wake_locally;
@@ -123,6 +130,7 @@ mod waker;
 mod with_handle;
 
 pub(crate) use ask_stop::AskStop;
+pub(crate) use asker::Asker;
 pub(crate) use cell::{After, Ending, OutcomeSlot, no_memory};
 pub(crate) use children::{Added, Children, Order};
 pub use handle_kind::{Anywhere, HandleKind, OnOwnerThread};
@@ -132,7 +140,8 @@ pub(crate) use parent_link::{ListOwner, ParentLink};
 #[cfg(feature = "testing")]
 pub(crate) use reference::TaskRef;
 pub(crate) use reference::{InList, Leaving, Left, TaskId};
-pub(crate) use unheard::{Unheard, heard};
+pub(crate) use stop_walk::{HearsStop, Listening, StopListener, StopWalk};
+pub(crate) use unheard::Unheard;
 pub use view::TaskView;
 pub use wake_locally::wake_locally;
-pub(crate) use with_handle::{BehindHandle, Join, WithHandle};
+pub(crate) use with_handle::{BehindHandle, End, Join, WithHandle};

@@ -24,6 +24,7 @@ use super::parent_link::{List, ParentLink};
 use super::queued::Queued;
 use super::remote_wake::send_remote_wake;
 use super::state::{Access, State, Wake};
+use super::stop_walk::StopWalk;
 
 /// The address of a task, for inspectors: it is compared and never dereferenced.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,15 +99,24 @@ impl<'a> Alive<'a> {
         self.change(State::wake);
     }
 
-    /// Asks the task to stop.
-    pub(crate) fn ask_stop(self) {
-        self.change(State::ask_stop);
+    /// Asks the task to stop, and adds the scopes that are open in it to the walk.
+    pub(crate) fn ask_stop(self, walk: &mut StopWalk) {
+        self.ask(self.header().access(), None, walk);
     }
 
     /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps it out. A task
     /// that is told to be posted is not done, and so has not left.
-    pub(super) fn ask_stop_as_owner(self) {
-        self.change(|state, _| state.ask_stop(Access::Local));
+    pub(super) fn ask_stop_as_owner(self, walk: &mut StopWalk) {
+        self.ask(Access::Local, None, walk);
+    }
+
+    #[inline]
+    fn ask(self, access: Access, link: Option<NonNull<ParentLink>>, walk: &mut StopWalk) {
+        let header = self.header();
+        let wake = header.state.ask_stop(access);
+        // Before the task is posted: it may be gone afterwards.
+        walk.add_below(header);
+        self.act(wake, link);
     }
 
     /// Refuses the runnable of the task on a remote thread.
@@ -253,14 +263,14 @@ pub(crate) struct ToAsk {
 }
 
 impl ToAsk {
-    /// Asks the task to stop. The parent, whose link this is, borrows it.
-    pub(crate) fn ask(self, parent: &ParentLink) {
+    /// Asks the task to stop, and adds the scopes that are open in it to the walk. The parent, whose link this
+    /// is, borrows it.
+    pub(crate) fn ask(self, parent: &ParentLink, walk: &mut StopWalk) {
         // The link of a task lies in its parent, which is borrowed, or in the task itself, which `self` refers
         // to: so it is alive, although the task may not lead there any more.
         let _ = parent;
         let task = self.task.alive();
-        let header = task.header();
-        task.act(header.state.ask_stop(header.access()), Some(self.link));
+        task.ask(task.header().access(), Some(self.link), walk);
     }
 }
 

@@ -31,6 +31,9 @@
 //! | `REFUSED` | the runnable was dropped on a remote thread |
 //! | `LEAVING` | the task is to leave and waits for the remote wake; its receiver lets it leave |
 //! | `LEFT` | the task has left; a remote wake would have no effect |
+//! | `LISTENED` | the cold state has a list of scopes that hear of a stop: see `state/listened.rs` |
+
+mod listened;
 
 use core::fmt;
 
@@ -47,8 +50,7 @@ const LEFT_HERE: u32 = 1 << 7;
 const REFERENCE: u32 = 1 << 8;
 /// The number of references at which wakers are no longer counted here, but in `many_wakers`.
 const MOST_WAKERS: i32 = 1 << 22;
-/// The largest number of references. Those that are not wakers are few: handles, and one a thread for a
-/// moment.
+/// The largest number of references. Those that are not wakers are few: handles, and one a thread at most.
 const MOST_REFERENCES: i32 = (1 << 23) - (1 << 12);
 /// The distance from zero at which the count of `own` is settled with that of `remote`.
 const MOST_UNSETTLED: i32 = 1 << 20;
@@ -58,6 +60,7 @@ const STOP_REMOTE: u32 = 1 << 1;
 const REFUSED: u32 = 1 << 2;
 const LEAVING: u32 = 1 << 3;
 const LEFT: u32 = 1 << 4;
+const LISTENED: u32 = 1 << 5;
 const REMOTE_REFERENCE: u32 = 1 << 8;
 
 /// The way in which the calling thread accesses a task.
@@ -148,8 +151,7 @@ impl State {
         self.own.load(Ordering::Relaxed) & RUNNING != 0
     }
 
-    /// Returns true if the task is queued, or a remote wake in flight will queue it: a snapshot for
-    /// inspectors.
+    /// Returns true if the task is queued or a remote wake will queue it: a snapshot for inspectors.
     pub fn is_queued(&self) -> bool {
         self.own.load(Ordering::Relaxed) & QUEUED != 0
             || self.remote.load(Ordering::Relaxed) & REMOTE_WAKE != 0
@@ -349,7 +351,7 @@ impl State {
                 return if only_own { Leave::Alone } else { Leave::Counted };
             }
             // Nothing else knows the task, so no other thread can be about to.
-            if only_own && self.remote.load(Ordering::Acquire) == 0 {
+            if only_own && self.remote.load(Ordering::Acquire) & !LISTENED == 0 {
                 return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
             }
         }
@@ -478,8 +480,7 @@ fn woken(word: u32) -> (u32, Wake) {
     }
 }
 
-/// Aborts, as `Arc` does: a program that leaks references until the count overflows cannot go on. Wakers do
-/// not come here.
+/// Aborts, as `Arc` does: a program that leaks this many references cannot go on. Wakers do not come here.
 #[cold]
 fn too_many() -> ! {
     eprintln!(

@@ -22,8 +22,9 @@ use core::task::Waker;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::wake_if_any;
 use convoke_core::raw::{Abandon, Complete, OwnerThread, Peek, Rendezvous, Runnable, Wait, WakerMark};
-use convoke_core::{Outcome, Panic};
+use convoke_core::{Outcome, Panic, StopReason};
 
+use super::asked_for::AskedFor;
 use super::cell::{Cell, Ending, OutcomeSlot};
 use super::children::Added;
 use super::handle_kind::HandleKind;
@@ -31,12 +32,15 @@ use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
 use super::parent_link::ParentLink;
 use super::reference::{Alive, Leaving, Left, TaskRef};
+use super::stop_walk::StopWalk;
 use super::unheard::heard;
 
 /// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
 /// the child's future: right behind the header.
 #[repr(C)]
 struct Shared<K: HandleKind> {
+    /// First: the task finds it there.
+    asked_for: AskedFor,
     rendezvous: Rendezvous,
     /// The waker of the task that awaits the handle: rule 2.
     waker: UnsafeCell<Option<Waker>>,
@@ -80,7 +84,8 @@ impl<E, K: HandleKind> WithHandle<E, K> {
     #[inline]
     pub(crate) fn new(location: &'static Location<'static>, inner: E) -> Self {
         let location = K::Location::from(location);
-        let shared = Shared { rendezvous: Rendezvous::new(), waker: UnsafeCell::new(None), location };
+        let (asked_for, rendezvous) = (AskedFor::new(), Rendezvous::new());
+        let shared = Shared { asked_for, rendezvous, waker: UnsafeCell::new(None), location };
         Self { shared, inner }
     }
 
@@ -116,10 +121,12 @@ impl<E, K: HandleKind> WithHandle<E, K> {
     }
 }
 
-// SAFETY: contract 1 is that of `BehindHandle`.
+// SAFETY: contract 1 is that of `BehindHandle`. Contract 2: `post_with_handle` asserts that the ending, which
+// begins with the word, is at that offset.
 unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
     const REFERENCES: u32 = if K::LOCAL { 0 } else { 1 };
     const HANDLE: bool = K::LOCAL;
+    const ASKED_FOR: bool = true;
     type After = ();
 
     #[inline]
@@ -149,7 +156,11 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
             assert!(
                 Cell::<F, WithHandle<E, K>>::ENDING_AT == Shared::<K>::OFFSET,
                 "the handle finds the shared part at this offset"
-            )
+            );
+            assert!(
+                core::mem::offset_of!(Shared<K>, asked_for) == 0 && Shared::<K>::OFFSET == AskedFor::OFFSET,
+                "the task finds the reason of a stop at this offset"
+            );
         };
         let (cell, is_local) = (self.task().cell(), self.task().is_local());
         assert!(
@@ -160,6 +171,25 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
         // posting consumes `self`.
         self.post();
         Join { child: cell.cast(), outcome: Cell::outcome_at(cell), stored: None, _outcome: PhantomData }
+    }
+}
+
+/// The end of a child, as its handle is told.
+pub(crate) enum End<T> {
+    Value(T),
+    /// It was stopped, for this reason. Without one it has stopped by itself.
+    Stopped(Option<StopReason>),
+    /// It panicked. The handle has heard of it.
+    Panicked(Panic),
+}
+
+impl<T> End<T> {
+    pub(crate) fn into_outcome(self) -> Outcome<T> {
+        match self {
+            Self::Value(value) => Outcome::Value(value),
+            Self::Stopped(_) => Outcome::Stopped,
+            Self::Panicked(panic) => Outcome::Panicked(panic),
+        }
     }
 }
 
@@ -181,7 +211,7 @@ unsafe impl<T: Send> Sync for Join<T, super::handle_kind::Anywhere> {}
 
 impl<T, K: HandleKind> Join<T, K> {
     #[inline]
-    fn alive(&self) -> Alive<'_> {
+    pub(super) fn alive(&self) -> Alive<'_> {
         // SAFETY: fact 1 of `Alive`, by our rule 1.
         unsafe { Alive::new(self.child) }
     }
@@ -203,23 +233,36 @@ impl<T, K: HandleKind> Join<T, K> {
     /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
     /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
     /// could touch the child.
-    fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
+    pub(super) fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
         (!self.is_on_owner_thread()).then(|| OwnerThread::keep_out(self.alive().header().home_number()))
     }
 
     /// Asks the child to stop. It can still be waited for.
-    pub(crate) fn ask_stop(&self) {
-        let _others_out = self.keep_others_out();
-        self.ask_stop_now();
+    pub(crate) fn ask_stop(&self, reason: StopReason) {
+        let mut walk = StopWalk::new(reason);
+        let others_out = self.keep_others_out();
+        self.ask_stop_now(&mut walk);
+        drop(others_out);
+        walk.run();
     }
 
     /// Asks the child to stop: rule 3 allows this thread to touch it.
-    fn ask_stop_now(&self) {
-        if K::LOCAL {
-            self.alive().ask_stop_as_owner();
-        } else {
-            self.alive().ask_stop();
+    fn ask_stop_now(&self, walk: &mut StopWalk) {
+        // A request of the parent that came before has its own reason.
+        if !self.alive().header().state.stop_asked() {
+            self.shared().asked_for.set(walk.reason());
         }
+        if K::LOCAL {
+            self.alive().ask_stop_as_owner(walk);
+        } else {
+            self.alive().ask_stop(walk);
+        }
+    }
+
+    /// Returns true if the outcome is there.
+    pub(crate) fn is_done(&self) -> bool {
+        let _others_out = self.keep_others_out();
+        self.shared().rendezvous.is_done()
     }
 
     /// Returns the spawn site, or `None` if it is not known any more.
@@ -240,22 +283,22 @@ impl<T, K: HandleKind> Join<T, K> {
         Some(unsafe { NotLeft::new(self.alive().header()) }.kind().location)
     }
 
-    /// Takes the outcome out of `join`, and releases the child, if the outcome is there and this is the owner
-    /// thread of a local handle.
+    /// Takes the end out of `join`, and releases the child, if it has ended and this is the owner thread of a
+    /// local handle.
     #[inline]
-    pub(crate) fn take_if_done(join: &mut Option<Self>) -> Option<Outcome<T>> {
+    pub(crate) fn take_if_done(join: &mut Option<Self>) -> Option<End<T>> {
         let ready =
             join.as_ref().is_some_and(|join| join.is_on_owner_thread() && join.shared().rendezvous.is_done());
         if ready { join.take().map(Self::take) } else { None }
     }
 
-    /// Takes the outcome out of `join`, and releases the child, if the outcome is there. Otherwise stores the
-    /// waker, and returns the spawn site of the child that is waited for.
+    /// Takes the end out of `join`, and releases the child, if it has ended. Otherwise stores the waker, and
+    /// returns the spawn site of the child that is waited for.
     #[inline]
     pub(crate) fn take_or_wait(
         join: &mut Option<Self>,
         waker: &Waker,
-    ) -> Result<Outcome<T>, Option<&'static Location<'static>>> {
+    ) -> Result<End<T>, Option<&'static Location<'static>>> {
         let Some(here) = join else { return Err(None) };
         let _others_out = here.keep_others_out();
         if here.peek_or_wait(waker) == Peek::NotYet {
@@ -297,11 +340,16 @@ impl<T, K: HandleKind> Join<T, K> {
 
     /// Takes the outcome, which is there, and releases the child.
     #[inline]
-    fn take(self) -> Outcome<T> {
+    fn take(self) -> End<T> {
         let this = ManuallyDrop::new(self);
-        let outcome = this.read();
+        let end = match this.read() {
+            Outcome::Value(value) => End::Value(value),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped => End::Stopped(this.shared().asked_for.reason()),
+            Outcome::Panicked(panic) => End::Panicked(heard(panic)),
+        };
         this.release();
-        outcome
+        end
     }
 
     /// Reads the outcome. Called once, by `take`, `drop` or neither.
@@ -329,9 +377,11 @@ impl<T, K: HandleKind> Join<T, K> {
 impl<T, K: HandleKind> Drop for Join<T, K> {
     #[cold]
     fn drop(&mut self) {
+        // Dropped last, without the exclusion: goes down to the scopes that are open in the child.
+        let mut walk = StopWalk::new(StopReason::Abandoned);
         let _others_out = self.keep_others_out();
         // Before `abandon`: until then the child keeps its memory for the handle.
-        self.ask_stop_now();
+        self.ask_stop_now(&mut walk);
         let rendezvous = &self.shared().rendezvous;
         if (if K::LOCAL { rendezvous.abandon_here() } else { rendezvous.abandon() }) == Abandon::Free {
             // The panic hook has reported a panic in it.

@@ -172,7 +172,7 @@ mod tests {
     use crate::{block_on, checkpoint, local_scope, shield};
     use convoke_core::raw::count_steps;
 
-    const CHILDREN: usize = if cfg!(miri) { 100 } else { 500 };
+    const CHILDREN: usize = if cfg!(miri) { 30 } else { 500 };
 
     /// Waits until it is woken once; its waker is in `wakers`.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {

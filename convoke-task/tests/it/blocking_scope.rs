@@ -57,11 +57,12 @@ fn handles_are_waited_for_in_the_body_and_awaited_in_children() {
 #[test]
 fn children_start_others_beside_them() {
     let pool = ThreadPool::new(2).unwrap();
+    const EACH: usize = if cfg!(miri) { 3 } else { 10 };
     let count = AtomicUsize::new(0);
     blocking_scope(&pool.executor(), |s| {
-        for _ in 0..10 {
+        for _ in 0..EACH {
             s.spawn(async {
-                for _ in 0..10 {
+                for _ in 0..EACH {
                     s.spawn(async {
                         checkpoint().await;
                         count.fetch_add(1, Ordering::SeqCst);
@@ -70,7 +71,7 @@ fn children_start_others_beside_them() {
             });
         }
     });
-    assert_eq!(count.load(Ordering::SeqCst), 100);
+    assert_eq!(count.load(Ordering::SeqCst), EACH * EACH);
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn the_body_and_a_token_may_ask_all_to_stop() {
 #[test]
 fn errors_that_borrow_are_gone_before_what_they_borrow() {
     let pool = ThreadPool::new(2).unwrap();
-    for _ in 0..if cfg!(miri) { 5 } else { 500 } {
+    for _ in 0..if cfg!(miri) { 2 } else { 500 } {
         let count = AtomicUsize::new(0);
         let outcome: Result<(), Leaves<'_>> = blocking_scope(&pool.executor(), |s| {
             for _ in 0..8 {
@@ -247,7 +248,7 @@ fn errors_that_borrow_are_gone_before_what_they_borrow() {
 fn children_that_end_by_themselves_may_be_asked_to_stop_meanwhile() {
     let counting = Counting::new(FrameAllocator::system());
     let pool = ThreadPool::new(2).unwrap();
-    for round in 0..if cfg!(miri) { 10 } else { 2000 } {
+    for round in 0..if cfg!(miri) { 2 } else { 2000 } {
         let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
         let outcome = blocking_scope_with(changes, &pool.executor(), |s| {
             for n in 0..16 {

@@ -258,14 +258,16 @@ fn every_combination_comes_home() {
         waking,
     };
     let mut walked = 0;
-    for row in rows() {
+    // Miri takes half a second for a row. The step has no factor in common with the columns: all values of each are reached.
+    const STEP: usize = if cfg!(miri) { 41 } else { 1 };
+    for row in rows().step_by(STEP) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| walk(row, &bench))) {
             eprintln!("failed: {row:?}");
             std::panic::resume_unwind(panic);
         }
         walked += 1;
     }
-    assert_eq!(walked, 5 * 4 * 4 * 3 * 4);
+    assert_eq!(walked, usize::div_ceil(5 * 4 * 4 * 3 * 4, STEP));
     on_loop.finish();
     looping.join().unwrap();
     drop(bench);

@@ -8,7 +8,7 @@ use convoke::sync::Mutex;
 use convoke::task::task;
 
 /// A depth that overflows the stack of a test's thread if each level uses a part of it.
-const DEEP: usize = if cfg!(miri) { 100 } else { 30_000 };
+const DEEP: usize = if cfg!(miri) { 50 } else { 30_000 };
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -20,6 +20,77 @@ fn nested(levels: usize) -> Boxed<usize> {
 #[test]
 fn tasks_that_await_tasks_end_at_any_depth() {
     assert_eq!(block_on(nested(DEEP)), Outcome::Value(DEEP));
+}
+
+/// Runs a test on a thread with a stack of 2 MiB, the usual size.
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
+}
+
+#[test]
+fn a_million_tasks_that_await_each_other_end() {
+    // Without optimisation a million takes half a minute, and ends too.
+    const MILLION: usize = match (cfg!(miri), cfg!(debug_assertions)) {
+        (true, _) => 100,
+        (_, true) => 100_000,
+        _ => 1_000_000,
+    };
+    on_a_small_stack(|| assert_eq!(block_on(nested(MILLION)), Outcome::Value(MILLION)));
+    on_a_small_stack(|| {
+        let launched = launch(&InlineExecutor).start(nested(MILLION));
+        assert_eq!(launched.wait(), Outcome::Value(MILLION));
+    });
+}
+
+#[test]
+fn a_deep_chain_of_tasks_is_stopped_from_outside_to_its_end() {
+    fn waits(levels: usize) -> Boxed<()> {
+        Box::pin(async move {
+            if levels == 0 {
+                convoke::task::forever().await
+            }
+            task(waits(levels - 1)).await;
+        })
+    }
+    on_a_small_stack(|| {
+        let run_loop = RunLoop::new();
+        let launched = launch(&run_loop.executor()).start(waits(DEEP));
+        while run_loop.run_ready() > 0 {}
+        launched.request_stop(StopReason::Requested);
+        while run_loop.run_ready() > 0 {}
+        assert_eq!(launched.wait(), Outcome::Stopped);
+    });
+}
+
+/// Opens a scope with a child that opens a scope, and so on. The deepest child ends as `end` says.
+fn nested_scopes(levels: usize, end: fn() -> Result<(), usize>) -> Boxed<Result<(), usize>> {
+    Box::pin(async move {
+        if levels == 0 {
+            return end();
+        }
+        let below = scope(async |s| {
+            s.spawn(nested_scopes(levels - 1, end));
+            Ok(())
+        });
+        below.await.map_err(|levels| levels + 1)
+    })
+}
+
+#[test]
+fn scopes_in_children_of_scopes_end_at_any_depth() {
+    on_a_small_stack(|| assert_eq!(block_on(nested_scopes(DEEP, || Ok(()))), Outcome::Value(Ok(()))));
+}
+
+#[test]
+fn a_failure_comes_up_from_any_depth_of_scopes() {
+    on_a_small_stack(|| assert_eq!(block_on(nested_scopes(DEEP, || Err(0))), Outcome::Value(Err(DEEP))));
+    on_a_small_stack(|| {
+        // The label of each level would make the text of a panic grow with the square of the depth.
+        struct NoText;
+        let fails = || block_on(nested_scopes(DEEP / 6, || std::panic::panic_any(NoText)));
+        let panic = std::panic::catch_unwind(fails).unwrap_err();
+        assert!(panic.is::<NoText>());
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, lossless_broadcast, mpmc, mpsc, oneshot, watch,
 };
 use convoke::testing::{Clockwork, Sequencer};
 
@@ -120,7 +120,7 @@ fn closing_a_channel_wakes_all_who_wait_although_the_first_waker_panics() {
     sender.try_send(0).unwrap();
     all_are_woken(three(|| async { assert!(sender.send(1).await.is_err()) }), || drop(receiver));
 
-    let (sender, receiver) = broadcast::channel(1);
+    let (sender, receiver) = lossless_broadcast::channel(1);
     sender.try_send(0).unwrap();
     all_are_woken(three(|| async { assert!(sender.send(1).await.is_err()) }), || receiver.close());
 
@@ -134,7 +134,7 @@ fn closing_a_channel_wakes_all_who_wait_although_the_first_waker_panics() {
 
 #[test]
 fn a_receiver_that_is_dropped_leaves_the_channel_although_a_sender_s_waker_panics() {
-    let (sender, receiver) = broadcast::channel(2);
+    let (sender, receiver) = lossless_broadcast::channel(2);
     sender.try_send(0).unwrap();
     sender.try_send(1).unwrap();
     let sends = || async { assert!(sender.send(2).await.is_err()) };

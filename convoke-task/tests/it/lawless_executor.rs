@@ -163,7 +163,7 @@ fn work_that_is_kept_goes_when_the_last_handle_does() {
     let x = Lawless::new(Lawless::keep);
     let held = works.clone();
     let launched = launch(&x).start(async move { drop(held) });
-    assert!(!launched.has_ended());
+    assert!(!launched.is_finished());
     drop(x.take());
     assert_eq!(launched.wait(), Outcome::Stopped);
     assert_eq!(Arc::strong_count(&works), 1);

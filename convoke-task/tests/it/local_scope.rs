@@ -223,7 +223,7 @@ fn a_dropped_handle_asks_its_child_to_stop_and_the_scope_awaits_it() {
             drop(handle);
             let other = s.spawn_future(async { waits.clone().waits::<u8>().await });
             checkpoint().await;
-            other.request_stop();
+            other.request_stop(StopReason::Abandoned);
             catch_stopped(other).await.is_err()
         })
         .await

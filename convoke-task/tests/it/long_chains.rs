@@ -14,7 +14,7 @@ use convoke::task::forever;
 use convoke::testing::runnable;
 
 /// A length at which a chain overflows the stack of a test's thread if each task uses a part of it.
-const LONG: usize = if cfg!(miri) { 300 } else { 30_000 };
+const LONG: usize = if cfg!(miri) { 90 } else { 30_000 };
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 

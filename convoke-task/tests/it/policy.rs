@@ -242,6 +242,7 @@ fn children_on_another_executor_and_local_ones_are_under_the_policy_too() {
 
 #[test]
 fn supervised_children_fail_by_themselves_and_leave_nothing_behind() {
+    const MANY: usize = if cfg!(miri) { 10 } else { 100 };
     let told = Arc::new(Mutex::new(Vec::new()));
     let (tell, probe) = (told.clone(), Arc::new(()));
     let kept = probe.clone();
@@ -251,11 +252,11 @@ fn supervised_children_fail_by_themselves_and_leave_nothing_behind() {
                 tell.lock().unwrap().push((failure.name().map(str::to_owned), failure.attempt()));
                 drop(failure);
             });
-            for n in 0..100 {
+            for n in 0..MANY {
                 clients.named(format!("client {n}")).spawn(fails_with(kept.clone()));
             }
             clients.spawn(async { panic!("not even a name") });
-            while told_so_far(&told) < 101 {
+            while told_so_far(&told) < MANY + 1 {
                 checkpoint().await;
             }
             assert_eq!(Arc::strong_count(&kept), 2, "the errors are gone while the scope goes on");

@@ -33,10 +33,11 @@ fn a_scope_returns_what_its_body_returns() {
 
 #[test]
 fn a_scope_ends_when_all_its_children_have_ended() {
+    const MANY: usize = if cfg!(miri) { 20 } else { 100 };
     let (count, leaves) = counter();
     let outcome = sync_wait(task(async move {
         scope(async |s| {
-            for _ in 0..100 {
+            for _ in 0..MANY {
                 let leaves = leaves();
                 s.spawn(async move {
                     checkpoint().await;
@@ -47,13 +48,13 @@ fn a_scope_ends_when_all_its_children_have_ended() {
         .await
     }));
     assert_eq!(outcome, Outcome::Value(()));
-    assert_eq!(count.load(Ordering::Relaxed), 100);
+    assert_eq!(count.load(Ordering::Relaxed), MANY);
 }
 
 #[test]
 fn children_run_in_parallel_on_a_pool() {
     let pool = ThreadPool::new(2).unwrap();
-    for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+    for _ in 0..if cfg!(miri) { 1 } else { 100 } {
         let outcome = sync_wait(
             task(async {
                 scope(async |s| {
@@ -252,7 +253,7 @@ fn local_children_are_refused_on_a_pool() {
 fn children_run_on_other_executors_and_the_scope_waits_for_them() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
-    for _ in 0..if cfg!(miri) { 3 } else { 100 } {
+    for _ in 0..if cfg!(miri) { 2 } else { 100 } {
         let (count, leaves) = counter();
         let outcome = sync_wait(task(async move {
             let here = std::thread::current().id();

@@ -77,7 +77,7 @@ fn a_child_with_a_handle_runs_where_it_says_and_is_stopped_there() {
                 here(&there)
             });
             let waits = s.named("with a name").on(&there).spawn_future(async { forever().await });
-            waits.request_stop();
+            waits.request_stop(StopReason::Requested);
             let named = s.named("with a name").on(&there).spawn_future(async move { here(&there) });
             (returns.await && named.await, catch_stopped(waits).await.is_err())
         })

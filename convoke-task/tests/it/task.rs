@@ -46,7 +46,7 @@ fn a_task_resumes_on_its_executor_wherever_an_awaited_sender_completes() {
     let executor = pool.executor();
     let outcome = sync_wait(task(async move {
         let here = std::thread::current().id();
-        for _ in 0..100 {
+        for _ in 0..if cfg!(miri) { 10 } else { 100 } {
             let there = schedule(&executor).then(|()| std::thread::current().id()).await;
             assert_ne!(there, here);
             assert_eq!(std::thread::current().id(), here);
@@ -57,7 +57,7 @@ fn a_task_resumes_on_its_executor_wherever_an_awaited_sender_completes() {
 
 #[test]
 fn a_million_inline_awaits_run_flat() {
-    const MANY: u64 = if cfg!(miri) { 1_000 } else { 1_000_000 };
+    const MANY: u64 = if cfg!(miri) { 200 } else { 1_000_000 };
     let outcome = sync_wait(task(async {
         let mut sum = 0_u64;
         for n in 0..MANY {
@@ -228,7 +228,7 @@ fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
     let inline = convoke::executor::InlineExecutor;
     let outcome = sync_wait(
         task(async move {
-            for _ in 0..if cfg!(miri) { 1_000 } else { 1_000_000 } {
+            for _ in 0..if cfg!(miri) { 200 } else { 1_000_000 } {
                 checkpoint().await;
             }
             schedule(&inline).await;

@@ -56,12 +56,13 @@ fn a_child_that_ends_with_a_remote_wake_in_flight_ends_once() {
 
 #[test]
 fn any_number_of_wakers_may_be_made_on_one_thread_and_dropped_on_another() {
+    const MANY: usize = if cfg!(miri) { 1_000 } else { 20_000_000 };
     let state = State::queued(0);
-    for _ in 0..20_000_000 {
+    for _ in 0..MANY {
         state.add_reference(Access::Local);
         assert!(!state.drop_reference(Access::Remote));
     }
-    for _ in 0..20_000_000 {
+    for _ in 0..MANY {
         state.add_reference(Access::Remote);
         assert!(!state.drop_reference(Access::Local));
     }
@@ -248,7 +249,7 @@ fn a_remote_wake_that_a_loop_has_taken_when_it_ends_is_received_then() {
 #[test]
 fn a_task_that_has_moved_is_woken_by_a_remote_wake_to_its_old_thread() {
     let pool = ThreadPool::new(2).unwrap();
-    for _ in 0..500 {
+    for _ in 0..if cfg!(miri) { 5 } else { 500 } {
         let executor = pool.executor();
         let outcome = sync_wait(task(async move {
             let mut threads = Vec::new();
@@ -273,7 +274,7 @@ fn a_task_that_has_moved_is_woken_by_a_remote_wake_to_its_old_thread() {
 fn children_that_end_while_they_are_asked_to_stop_end_once() {
     let pool = ThreadPool::new(2).unwrap();
     let stopping = ThreadPool::new(1).unwrap();
-    for round in 0..if cfg!(miri) { 10 } else { 2_000_u32 } {
+    for round in 0..if cfg!(miri) { 4 } else { 2_000_u32 } {
         let (executor, elsewhere) = (pool.executor(), stopping.executor());
         let at_home = round % 2 == 0;
         let work = task(async move {

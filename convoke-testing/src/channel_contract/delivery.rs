@@ -6,10 +6,10 @@ use super::{Calls, ChannelUnderTest, Harness};
 use convoke_exec::ThreadPool;
 use convoke_task::{launch, scope};
 
-const MESSAGES: u32 = 20;
+const MESSAGES: u32 = if cfg!(miri) { 4 } else { 20 };
 const SENDERS: u32 = 3;
 const THREADS: usize = 3;
-const MESSAGES_ON_THREADS: u32 = if cfg!(miri) { 10 } else { 200 };
+const MESSAGES_ON_THREADS: u32 = if cfg!(miri) { 3 } else { 200 };
 
 pub(super) fn messages_of_one_sender_arrive_in_their_order<C: ChannelUnderTest>(harness: &Harness<C>) {
     let calls = harness.calls();

@@ -13,8 +13,8 @@ use super::Harness;
 use super::work::{Ledger, ON_PURPOSE};
 use crate::Latch;
 
-const SOME: usize = if cfg!(miri) { 20 } else { 1000 };
-const BURST: usize = if cfg!(miri) { 200 } else { 100_000 };
+const SOME: usize = if cfg!(miri) { 10 } else { 1000 };
+const BURST: usize = if cfg!(miri) { 50 } else { 100_000 };
 
 pub(super) fn each_post_runs_once<X: Executor>(harness: Harness<X>) {
     let ledger = Ledger::new(SOME);
@@ -120,7 +120,7 @@ pub(super) fn posts_come_from_many_threads<X: Executor>(harness: Harness<X>) {
 
 /// Posts a binary tree: each piece posts two more.
 pub(super) fn posts_come_from_inside<X: Executor>(harness: Harness<X>) {
-    const LEAVES: usize = if cfg!(miri) { 32 } else { 512 };
+    const LEAVES: usize = if cfg!(miri) { 16 } else { 512 };
     let ledger = Ledger::new(2 * LEAVES);
     harness.executor.post(ledger.piece(0));
     grow(harness.executor.clone(), ledger.clone(), 1);

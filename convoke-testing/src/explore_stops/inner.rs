@@ -96,7 +96,7 @@ where
     let all = points.into_iter().enumerate();
     let all: Vec<_> =
         all.flat_map(|(point, parts)| parts.into_iter().map(move |part| (point, part))).collect();
-    let chosen = all.len().min(if cfg!(miri) { 6 } else { MOST_INNER_STOPS });
+    let chosen = all.len().min(if cfg!(miri) { 3 } else { MOST_INNER_STOPS });
     let inner_runs = (0..chosen).flat_map(|index| {
         let (point, part) = all[index * all.len() / chosen];
         disturb(point, Some(part), &program)

@@ -114,7 +114,7 @@ where
 
 /// Returns the points at which a run of `steps` steps is disturbed: every step; under Miri, where a run takes seconds, a few.
 fn disturbed_points(steps: usize) -> impl Iterator<Item = usize> {
-    const FEW: usize = 6;
+    const FEW: usize = 3;
     let every = if cfg!(miri) { steps.div_ceil(FEW).max(1) } else { 1 };
     (0..steps).step_by(every)
 }

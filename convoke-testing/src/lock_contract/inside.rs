@@ -13,7 +13,7 @@ const ROUNDS: usize = 4;
 /// The number of users beyond the number of permits.
 const MORE: usize = 4;
 const THREADS: usize = 3;
-const ROUNDS_ON_THREADS: usize = if cfg!(miri) { 10 } else { 200 };
+const ROUNDS_ON_THREADS: usize = if cfg!(miri) { 3 } else { 200 };
 
 /// The current and the maximum number of holders.
 #[derive(Default)]

@@ -78,7 +78,7 @@ fn time_stands_still_while_there_is_something_to_do() {
     testing::run(async {
         scope(async |s| {
             s.spawn(async { sleep(Duration::from_nanos(1)).await });
-            for _ in 0..if cfg!(miri) { 50 } else { 1000 } {
+            for _ in 0..if cfg!(miri) { 20 } else { 1000 } {
                 checkpoint().await;
             }
             assert_eq!(testing::elapsed(), Duration::ZERO);

@@ -8,10 +8,11 @@
 //! | `Handle::current` | [`runtime::current`](crate::runtime::current()) |
 //! | a loop of `accept` and `spawn`, with a `Semaphore` and a `TaskTracker` | [`net::serve`](crate::net::serve()) |
 //! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
-//! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop) |
+//! | `JoinHandle`, `abort`, `is_finished` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop), with a reason; [`is_finished`](crate::scope::Handle::is_finished) |
+//! | `AbortHandle` | [`StopHandle`](crate::scope::StopHandle), from [`stop_handle`](crate::scope::Handle::stop_handle) |
 //! | `spawn_local`, `LocalSet` | [`child().local()`](crate::scope::Child::local); for children that borrow, [`local_scope`](crate::local_scope()) |
 //! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::block_on`](crate::executor::Inside::block_on) |
-//! | `JoinError` | none: a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped) |
+//! | `JoinError` | a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped). Both as a value: [`outcome`](crate::scope::Handle::outcome) |
 //! | `select!` | [`race`](crate::race); beside a `match` on an `enum` of one's own, see below |
 //! | `join!`, `try_join!` | [`join`](crate::join), [`try_join`](crate::try_join) |
 //! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::time::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::time::Elapsed) |
@@ -19,6 +20,7 @@
 //! | `time::Instant::now`, `pause`, `advance` | [`time::now`](crate::time::now), `#[convoke::test(virtual_time)]` |
 //! | `yield_now` | [`checkpoint`](crate::checkpoint): also a place to hear of a stop |
 //! | `CancellationToken`, `child_token` | the stop that all work inherits; by hand, [`StopSource`](crate::StopSource), [`StopToken::child`](crate::StopToken::child) |
+//! | `cancelled().await`, `run_until_cancelled` | [`StopToken::stopped`](crate::StopToken::stopped), [`run_until_stopped`](crate::task::run_until_stopped) |
 //! | `DropGuard`, clean-up in `Drop` | [`using`](crate::using), [`ensure`](crate::ensure), [`cleanups`](crate::cleanup::cleanups()), which are awaited |
 //! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::env::with_local), [`current::local`](crate::env::current::local) |
 //! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`child().permit(..)`](crate::scope::Child::permit) |
@@ -139,7 +141,7 @@
 //!         for n in 0..20 {
 //!             sender.send(n).await.unwrap();
 //!         }
-//!         collecting.request_stop();
+//!         collecting.request_stop(StopReason::Requested);
 //!         collecting.await.len()
 //!     })
 //!     .await

@@ -11,9 +11,13 @@
 //! | [`executors_and_performance`] | what runs where, and how to choose |
 //! | [`senders`] | work composed as values |
 //! | [`coming_from_tokio`] | names and differences |
+//! | [`decisions`] | what was chosen, instead of what, and when to choose again |
+//! | [`evidence`] | what the papers predict, measured |
 
 #[cfg(feature = "net")]
 pub mod coming_from_tokio;
+pub mod decisions;
+pub mod evidence;
 pub mod executors_and_performance;
 #[cfg(all(feature = "net", feature = "macros"))]
 pub mod fairness_and_cores;

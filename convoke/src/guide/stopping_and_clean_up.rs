@@ -23,6 +23,33 @@
 //! assert!(ended.unwrap().is_err());
 //! ```
 //!
+//! A request goes down the tree at the moment it is made: from a task to the scopes that are open in it, to their children, and to
+//! theirs. A child hears of it though its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once.
+//!
+//! # Asking one task to stop
+//!
+//! Every handle can ask its child to stop, for a reason. [`Handle::stop_handle`](crate::scope::Handle::stop_handle) returns a
+//! [`StopHandle`](crate::scope::StopHandle) for other places of the program: it can be cloned and sent, and keeps neither the task
+//! nor its result. A task that awaits a child which was stopped is stopped with it;
+//! [`Handle::outcome`](crate::scope::Handle::outcome) returns the stop as a value instead, and a panic too.
+//!
+//! ```
+//! use convoke::prelude::*;
+//! use convoke::task::forever;
+//!
+//! let ended = block_on(async {
+//!     scope(async |s| {
+//!         let session = s.spawn_future(async { forever().await });
+//!         let stop = session.stop_handle();
+//!         s.spawn(async move { stop.request_stop(StopReason::Named("logged out")) });
+//!         let outcome: Outcome<()> = session.outcome().await;
+//!         outcome
+//!     })
+//!     .await
+//! });
+//! assert_eq!(ended.unwrap(), Outcome::Stopped);
+//! ```
+//!
 //! # Resources
 //!
 //! A resource that is closed by awaiting implements [`AsyncClose`](crate::AsyncClose), and [`using`](crate::using) runs a body with
@@ -63,6 +90,35 @@
 //! [`catch_stopped`](crate::catch_stopped) runs a future and returns `Err(Stopped)` if it was stopped. The task itself is still
 //! asked to stop, if it was: its next `await` that waits ends it, and a line on stderr says so. Clean-up belongs into `using` or
 //! `ensure`, which are shielded.
+//!
+//! # Hearing of a stop
+//!
+//! [`StopToken::stopped`](crate::StopToken::stopped) waits for a stop without ending by it: for code that has something to do at that
+//! moment. [`run_until_stopped`](crate::task::run_until_stopped) runs a future until a token of the program's own is stopped, and
+//! then goes on.
+//!
+//! ```
+//! use convoke::prelude::*;
+//! use convoke::task::{forever, run_until_stopped};
+//!
+//! let rounds = block_on(async {
+//!     let mut rounds = 0;
+//!     while rounds < 3 {
+//!         // Each round is asked to stop by a source of its own, and the task goes on.
+//!         let reload = StopSource::new();
+//!         let token = reload.token();
+//!         let round = async move {
+//!             reload.request_stop(StopReason::Named("reload"));
+//!             forever().await
+//!         };
+//!         let ended: Result<(), Stopped> = run_until_stopped(token, round).await;
+//!         assert!(ended.is_err());
+//!         rounds += 1;
+//!     }
+//!     rounds
+//! });
+//! assert_eq!(rounds, Outcome::Value(3));
+//! ```
 //!
 //! # Foreign futures
 //!

@@ -15,10 +15,12 @@ use convoke::runtime::Runtime;
 use convoke::scope::{Bound, Handle, LocalHandle, LocalScopeNotSend, policy};
 use convoke::sender::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, Notified, Notify, OnceCell, RwLock, Semaphore, broadcast, lossless_broadcast,
+    mpmc, mpsc, oneshot, watch,
 };
 use convoke::task::{Failure, Generator, Launched, Task};
 use convoke::testing::{Latch, Trace};
+use convoke::time::{DelayQueue, Interval, NextExpired, Sleeping, Tick};
 use convoke::{Scope, ThreadPool, net};
 
 /// Tells whether a type is `Send` and `Sync`: an inherent constant takes precedence over that of a trait.
@@ -62,7 +64,16 @@ assert_is!(Send Sync Unpin: Panic, Outcome<u32, io::Error>, Failure<io::Error>, 
 assert_is!(Send Sync Unpin: Event, Barrier, Semaphore, Mutex<u32>, RwLock<u32>, OnceCell<u32>);
 assert_is!(Send Sync Unpin: mpsc::Sender<u32>, mpsc::Receiver<u32>, mpmc::Sender<u32>, mpmc::Receiver<u32>);
 assert_is!(Send Sync Unpin: oneshot::Sender<u32>, oneshot::Receiver<u32>, watch::Sender<u32>, watch::Receiver<u32>);
-assert_is!(Send Sync Unpin: broadcast::Sender<u32>, broadcast::Receiver<u32>);
+assert_is!(Send Sync Unpin: broadcast::Sender<u32>, broadcast::Receiver<u32>, Notify);
+assert_is!(Send Sync Unpin: lossless_broadcast::Sender<u32>, lossless_broadcast::Receiver<u32>);
+assert_is!(Send Sync Unpin: mpsc::SendPermit<'static, u32>, mpsc::OwnedSendPermit<u32>);
+
+// Futures that are stored beside others, and shared.
+assert_is!(Send Sync: mpsc::Receive<'static, u32>, mpsc::SendMessage<'static, u32>, mpsc::Reserve<'static, u32>, Notified<'static>);
+
+// Time: a sleep may lie in a type that is shared.
+assert_is!(Send Sync: Sleeping, Tick<'static>);
+assert_is!(Send Sync Unpin: Interval, DelayQueue<u32>, NextExpired<'static, u32>);
 
 // Types that are polled through a plain reference, as the traits of `futures-io` require.
 assert_is!(Send Sync Unpin: TcpStream, TcpListener, UdpSocket, OwnedReadHalf<net::Internet>, OwnedWriteHalf<net::Internet>);

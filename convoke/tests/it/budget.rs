@@ -2,7 +2,7 @@
 //! sockets and signals are seen meanwhile. Everything is counted, nothing is timed.
 #![cfg(all(feature = "net", feature = "sender"))]
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,11 +14,12 @@ use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, Notify, OnceCell, RwLock, Semaphore, broadcast, lossless_broadcast, mpmc, mpsc,
+    oneshot, watch,
 };
 use convoke::task::budget::{self, PER_POLL, unconstrained};
 use convoke::task::{for_each_concurrent, generator, map_concurrent, task};
-use convoke::time::{deadline, interval_at, stop_after};
+use convoke::time::{DelayQueue, deadline, interval_at, stop_after};
 
 /// Runs a loop over `$one`, which is ready each time, beside a sibling that needs one run. The sibling runs
 /// before the loop has completed more awaits than its budget.
@@ -74,7 +75,30 @@ mod ready {
             sender.send(1).unwrap();
             receiver.changed().await
         };
-        broadcast_send_recv: |s| { let (sender, mut receiver) = broadcast::channel(4); } => {
+        mpsc_reserve: |s| { let (sender, _receiver) = mpsc::unbounded::<u32>(); } => sender.reserve().await.map(drop);
+        mpsc_stream: |s| {
+            let (sender, mut receiver) = mpsc::unbounded();
+            for n in 0..MANY { sender.try_send(n).unwrap(); }
+        } => next(&mut receiver).await;
+        oneshot_awaited: |s| {} => {
+            let (sender, receiver) = oneshot::channel();
+            sender.send(1).unwrap();
+            receiver.await
+        };
+        notified: |s| { let notify = Notify::new(); } => {
+            notify.notify_one();
+            notify.notified().await
+        };
+        watch_wait_for: |s| { let (_sender, mut receiver) = watch::channel(0); } => receiver.wait_for(|n| *n == 0).await.map(drop);
+        watch_stream: |s| { let (sender, mut receiver) = watch::channel(0); } => {
+            sender.send(1).unwrap();
+            next(&mut receiver).await
+        };
+        lagging_broadcast_recv: |s| { let (sender, mut receiver) = broadcast::channel(4); } => {
+            sender.send(1).unwrap();
+            receiver.recv().await
+        };
+        broadcast_send_recv: |s| { let (sender, mut receiver) = lossless_broadcast::channel(4); } => {
             sender.send(1).await.unwrap();
             receiver.recv().await
         };
@@ -89,6 +113,18 @@ mod ready {
         interval_that_is_late: |s| {
             let mut ticks = interval_at(Instant::now() - Duration::from_secs(60), Duration::from_millis(1));
         } => ticks.tick().await;
+        stream_of_ticks_that_is_late: |s| {
+            let mut ticks = interval_at(Instant::now() - Duration::from_secs(60), Duration::from_millis(1));
+        } => next(&mut ticks).await;
+        delay_queue_of_late_items: |s| {
+            let mut queue = DelayQueue::new();
+            for n in 0..MANY { queue.insert(n, Duration::ZERO); }
+        } => queue.next().await;
+        empty_delay_queue: |s| { let mut queue = DelayQueue::<u32>::new(); } => queue.next().await;
+        moved_sleep: |s| { let mut sleeping = pin!(sleep(Duration::ZERO).into_future()); } => {
+            sleeping.as_mut().reset_after(Duration::ZERO);
+            sleeping.as_mut().await
+        };
         timeout_of_ready: |s| {} => timeout(Duration::from_secs(1), async {}).await;
         deadline_of_ready: |s| { let at = Instant::now() + Duration::from_secs(60); } => deadline(at, async {}).await;
         stop_after_of_ready: |s| {} => stop_after(Duration::from_secs(1), async {}).await;
@@ -130,6 +166,10 @@ mod ready {
         own_future: |s| {} => std::future::poll_fn(|cx| budget::poll_proceed(cx).map(budget::Permission::spend)).await;
     }
 
+    async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+        std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
+    }
+
     async fn connected() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (near, (far, _)) =
@@ -145,7 +185,7 @@ fn one_for_each_iteration_of_a_long_concurrent_loop() {
         scope(async |s| {
             let sibling = ran.clone();
             s.spawn(async move { sibling.store(true, Ordering::Relaxed) });
-            for_each_concurrent(0..1000, 4, async |_: u32| {
+            for_each_concurrent(0..if cfg!(miri) { 300 } else { 1000 }, 4, async |_: u32| {
                 let before = done.fetch_add(1, Ordering::Relaxed);
                 assert!(before <= PER_POLL || ran.load(Ordering::Relaxed), "the sibling did not run");
             })

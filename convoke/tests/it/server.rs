@@ -261,7 +261,7 @@ fn the_listener_closes_at_once_while_connections_finish_their_answers() {
             let address = address.recv().await.unwrap();
             let asks = s.spawn_future(read_all(address));
             begun.wait().await;
-            serving.request_stop();
+            serving.request_stop(StopReason::Requested);
             // The listeners are closed although a connection is open.
             while TcpStream::connect(address).await.is_ok() {}
             go_on.set();
@@ -297,7 +297,7 @@ fn a_connection_that_does_not_end_in_time_is_cut_off() {
             let serving = s.spawn_future(server.into_future());
             let client = TcpStream::connect(address.recv().await.unwrap()).await?;
             begun.wait().await;
-            serving.request_stop();
+            serving.request_stop(StopReason::Requested);
             let ended = catch_stopped(serving).await.is_err();
             drop(client);
             io::Result::Ok(ended)

@@ -48,7 +48,7 @@ fn work_posted_to_the_loop_of_the_waiter_runs_on_its_thread() {
 
 #[test]
 fn a_completion_from_another_thread_wakes_the_waiter() {
-    for round in 0..if cfg!(miri) { 10 } else { 2_000 } {
+    for round in 0..if cfg!(miri) { 4 } else { 2_000 } {
         let sender = from_callback(|completion: Completion<u32, Never>| {
             thread::spawn(move || completion.value(round));
         });
@@ -86,7 +86,7 @@ fn waits_nest() {
 
 #[test]
 fn a_million_waits_in_a_loop() {
-    const MANY: u64 = if cfg!(miri) { 1_000 } else { 1_000_000 };
+    const MANY: u64 = if cfg!(miri) { 200 } else { 1_000_000 };
     let mut sum = 0_u64;
     for i in 0..MANY {
         sum += sync_wait(just(i).then(|v| v + 1)).unwrap();

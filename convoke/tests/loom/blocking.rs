@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::model::{Count, Reached, explore};
+use crate::model::{Count, Reached, explore, explore_long};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread;
 use convoke_sender::prelude::*;
@@ -78,7 +78,7 @@ fn without_patience_the_result_comes_or_the_work_is_named_never_both() {
     static NAMED: Reached = Reached::new();
     static NEVER_BEGAN: Reached = Reached::new();
     count_named();
-    explore(2, || match stopped_meanwhile(Duration::ZERO) {
+    explore_long(2, || match stopped_meanwhile(Duration::ZERO) {
         (true, true, false) => VALUE.here(),
         (false, true, true) => NAMED.here(),
         (false, false, false) => NEVER_BEGAN.here(),

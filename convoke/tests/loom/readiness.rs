@@ -1,6 +1,6 @@
 //! Models of a source's readiness: an event against a clear, against the start of a wait, against the end of
 //! the driver. The kernel of the model reports each change once.
-use crate::model::{Reached, explore};
+use crate::model::{Reached, explore, explore_fully};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_io::driver::Interest;
 use convoke_poll::readiness::{Blocked, Event, Line, Readiness};
@@ -233,7 +233,7 @@ fn a_read_that_falls_short_does_not_clear_an_event_that_came_meanwhile() {
     static BOTH: Reached = Reached::new();
     static ONE: Reached = Reached::new();
     static NONE: Reached = Reached::new();
-    explore(3, || {
+    explore_fully(3, || {
         let source = Source::new();
         let driver = thread::spawn({
             let source = source.clone();

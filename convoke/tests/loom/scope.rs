@@ -186,7 +186,7 @@ fn a_child_is_stopped_through_its_handle_while_it_ends_elsewhere() {
     explore(3, || {
         let executor = Threads::default();
         let outcome = child_and_handle(&executor, async |handle: Handle<u32>| {
-            handle.request_stop();
+            handle.request_stop(convoke_core::StopReason::Requested);
             catch_stopped(handle).await.ok()
         });
         VALUE.here_if(outcome == Outcome::Value(Some(7)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{Count, Reached, explore};
 use convoke_core::raw::sync::thread;
-use convoke_sync::{Barrier, Met, OnceCell, broadcast, oneshot, watch};
+use convoke_sync::{Barrier, Met, OnceCell, lossless_broadcast, oneshot, watch};
 use convoke_testing::workshop::polled_by_hand::PolledByHand as ByHand;
 
 fn come(barrier: &Arc<Barrier>) -> ByHand<'static, Met> {
@@ -143,7 +143,7 @@ fn a_value_that_changes_while_one_begins_to_wait_is_seen() {
         AT_ONCE.here_if(changed.is_some());
         WOKEN.here_if(changed.is_none());
         assert_eq!(changed.unwrap_or_else(|| waits.finish()), Ok(()));
-        assert_eq!(*receiver.look(), 1);
+        assert_eq!(*receiver.borrow(), 1);
         assert!(!receiver.has_changed(), "once");
         drop(sender);
     });
@@ -170,7 +170,7 @@ fn the_last_value_is_seen_before_the_end_of_a_watch() {
         };
         BOTH.here_if(at_once);
         ONE_BY_ONE.here_if(!at_once);
-        assert_eq!(*receiver.look(), 1);
+        assert_eq!(*receiver.borrow(), 1);
         assert_eq!(ByHand::new(receiver.changed()).wait(), Err(watch::Closed));
         changes.join().unwrap();
     });
@@ -183,7 +183,7 @@ fn a_message_for_all_comes_while_one_begins_to_wait() {
     static AT_ONCE: Reached = Reached::new();
     static WOKEN: Reached = Reached::new();
     explore(3, || {
-        let (sender, mut receiver) = broadcast::channel(1);
+        let (sender, mut receiver) = lossless_broadcast::channel(1);
         let mut other = receiver.clone();
         let sends = thread::spawn(move || {
             sender.try_send(7).unwrap();
@@ -206,7 +206,7 @@ fn who_sends_to_all_is_told_when_the_slowest_has_received_or_gone() {
     static GOES_LAST: Reached = Reached::new();
     static RECEIVES_LAST: Reached = Reached::new();
     explore(3, || {
-        let (sender, mut receiver) = broadcast::channel(1);
+        let (sender, mut receiver) = lossless_broadcast::channel(1);
         let goes = receiver.clone();
         sender.try_send(1).unwrap();
         let mut sends = ByHand::new(async move { sender.send(2).await.map(|()| sender) });

@@ -5,7 +5,7 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use crate::model::{Count, Reached, explore};
+use crate::model::{Count, Reached, explore, explore_long};
 use crate::threads::Threads;
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +67,7 @@ fn what_is_awaited_completes_elsewhere_while_the_poll_still_runs() {
 fn a_task_is_asked_to_stop_while_what_it_awaits_completes() {
     static VALUE: Reached = Reached::new();
     static STOPPED: Reached = Reached::new();
-    explore(2, || {
+    explore_long(2, || {
         let (frames, others, source) = (Frames::at_most(9), Others::default(), StopSource::new());
         let asker = {
             let source = source.clone();
@@ -212,7 +212,7 @@ fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
 fn a_task_moves_and_ends_there_while_a_letter_comes_to_where_it_was() {
     static LETTER_BEFORE: Reached = Reached::new();
     static LETTER_AFTER: Reached = Reached::new();
-    explore(2, || {
+    explore_long(2, || {
         let (frames, others, executor) = (Frames::at_most(9), Others::default(), Threads::default());
         let (inside, there) = (others.clone(), executor.clone());
         let woken = Arc::new(Mutex::new(false));

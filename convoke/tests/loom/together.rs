@@ -9,7 +9,7 @@ use crate::model::{Reached, explore};
 use crate::still_clock::StillClock;
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::thread;
-use convoke_exec::raw::Alarm;
+use convoke_exec::raw::{Alarm, When};
 use convoke_task::raw::{Key, WakeSet};
 
 /// A waker that counts its calls. The count is checked after the threads are joined.
@@ -143,4 +143,51 @@ fn an_alarm_that_is_given_another_waker_wakes_one_of_them_and_is_due() {
     });
     FIRST.assert("it rang before it was polled again");
     SECOND.assert("it rang afterwards");
+}
+
+#[test]
+fn an_alarm_that_is_moved_while_it_rings_rings_once_at_one_of_its_times() {
+    static MOVED: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    explore(3, || {
+        let (count, waker) = Count::waker();
+        let (alarm, at, clock) = set(&waker);
+        let later = at + Duration::from_secs(1);
+        let calls = clock.time_comes(at);
+        let moved = alarm.as_ref().move_to(When::At(later));
+        let called = calls.join().unwrap();
+        assert_eq!((called, count.get()), if moved { (0, 0) } else { (1, 1) });
+        assert_eq!(alarm.is_due(), !moved);
+        if moved {
+            assert_eq!((clock.call_due(later), count.get()), (1, 1));
+        }
+        assert!(alarm.is_due());
+        MOVED.here_if(moved);
+        TOO_LATE.here_if(!moved);
+    });
+    MOVED.assert("it was moved in time");
+    TOO_LATE.assert("it rang before it was moved");
+}
+
+#[test]
+fn an_alarm_that_is_disarmed_while_it_rings_can_be_armed_again() {
+    static RANG: Reached = Reached::new();
+    static SILENT: Reached = Reached::new();
+    explore(3, || {
+        let (first, waker) = Count::waker();
+        let (second, other) = Count::waker();
+        let (alarm, at, clock) = set(&waker);
+        let calls = clock.time_comes(at);
+        alarm.as_ref().disarm();
+        assert!(!alarm.is_due());
+        let called = calls.join().unwrap();
+        assert_eq!(called, first.get());
+        let later = at + Duration::from_secs(1);
+        assert!(!alarm.as_ref().poll(later, &Context::from_waker(&other)));
+        assert_eq!((clock.call_due(later), second.get()), (1, 1));
+        RANG.here_if(called == 1);
+        SILENT.here_if(called == 0);
+    });
+    RANG.assert("it rang before");
+    SILENT.assert("it was disarmed in time");
 }

@@ -2,7 +2,7 @@
 
 use super::left_out::{self, Tool};
 use super::nightly;
-use super::suites::{self, NO_FRAME_CACHE};
+use super::suites::{self, NO_FRAME_CACHE, Programs};
 use crate::command::{self, Background, Show};
 use crate::step::{Verdict, counted};
 use crate::tally::Tally;
@@ -26,11 +26,15 @@ pub(super) fn whole(workspace: &Workspace) -> Verdict {
         Ok(toolchain) => {
             let left_out = left_out::tell(Tool::Miri);
             let rest = counted(left_out.len(), "program or module");
-            let tests = suites::tests_of(workspace, Tool::Miri);
-            let mut command = miri(&toolchain, workspace, tests, suites::skips(&left_out));
-            let ran = command::run(&mut command, Show::Live);
-            let tally = Tally::of_harness(&ran.stdout);
-            suites::verdict(ran, tally, &rest)
+            let (mut tally, mut failed) = (Tally::default(), None);
+            for kind in Programs::ALL {
+                let tests = suites::tests_of(workspace, Tool::Miri, &[kind]);
+                let mut command = miri(&toolchain, workspace, tests, suites::skips(&left_out, kind));
+                let ran = command::run(&mut command, Show::Live);
+                tally += Tally::of_harness(&ran.stdout);
+                failed = failed.or(ran.ending.err());
+            }
+            suites::verdict(failed.map_or(Ok(()), Err), tally, &rest)
         }
     }
 }
@@ -59,7 +63,7 @@ impl Short {
             Ok(background) => {
                 let ran = background.finish();
                 *tally = Tally::of_harness(&ran.stdout);
-                suites::verdict(ran, *tally, "the rest")
+                suites::verdict(ran.ending, *tally, "the rest")
             }
         }
     }

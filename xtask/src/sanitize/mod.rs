@@ -5,14 +5,16 @@
 //! - `tsan` sees data races in compiled code, with real threads and the kernel. It knows nothing of fences.
 //! - `asan` sees accesses to freed heap and stack memory in compiled code, and leaks.
 //! - `valgrind` sees the same for the heap, without recompiling anything, and reads of uninitialised memory.
+//! - `loom` runs the models of races with more preemptions than `cargo xtask test` allows.
 //!
-//! None of them is on a fresh machine. A step installs what it needs (`nightly`, and the package manager for valgrind)
+//! The first four are not on a fresh machine. A step installs what it needs (`nightly`, and the package manager for valgrind)
 //! and is skipped with a reason where it may not; asked for by name (`--only`), it fails instead. What no tool can
 //! run is listed in `left_out`, one test program a line; a single test says so itself with `cfg_attr(miri, ignore)`.
 //! A selection of Miri's part is a step of `cargo xtask test` too ([`start_miri_short`]).
 
 mod asan;
 mod left_out;
+mod loom;
 mod miri;
 mod nightly;
 mod suites;
@@ -37,6 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         step("tsan", "data races, by ThreadSanitizer", tsan::run),
         step("asan", "use after free and leaks, by AddressSanitizer", asan::run),
         step("valgrind", "use after free and leaks, by memcheck", valgrind::run),
+        step("loom", "races, enumerated with all preemptions of each model", loom::run),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
     Ok(step::run("sanitize", steps))

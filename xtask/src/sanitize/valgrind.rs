@@ -1,7 +1,7 @@
 //! Valgrind's memcheck, over the test programs as they are built anyway.
 
 use super::left_out::{self, Tool};
-use super::suites::{self, NO_FRAME_CACHE};
+use super::suites::{self, NO_FRAME_CACHE, Programs};
 use crate::command::{self, Show};
 use crate::executables;
 use crate::step::{Verdict, counted};
@@ -16,7 +16,7 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
         return Verdict::Skipped(reason);
     }
     let mut command = command::cargo(&workspace.root);
-    command.args(["test", "--no-run"]).args(suites::tests_of(workspace, Tool::Valgrind));
+    command.args(["test", "--no-run"]).args(suites::tests_of(workspace, Tool::Valgrind, &Programs::ALL));
     let built = match executables::build(&mut command) {
         Ok(built) => built,
         Err(complaint) => return Verdict::failed(complaint),
@@ -24,6 +24,7 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
     let left_out = left_out::tell(Tool::Valgrind);
     let mut findings = Vec::new();
     for executable in &built {
+        let kind = Programs::of_target(&executable.name);
         let mut command = Command::new("valgrind");
         command.env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
         command.args([
@@ -37,7 +38,7 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
         // Valgrind runs one thread at a time; unfairly chosen, a thread that spins would starve the one it waits for.
         command.arg("--fair-sched=try").arg(&executable.path);
         // So one test at a time is no slower, and none of them sees the tasks of another.
-        command.arg("--test-threads=1").args(suites::skips(&left_out)).current_dir(&workspace.root);
+        command.arg("--test-threads=1").args(suites::skips(&left_out, kind)).current_dir(&workspace.root);
         if let Err(how) = command::run(&mut command, Show::Live).ending {
             findings.push(format!("{}: {how}", executable.name));
         }

@@ -65,6 +65,7 @@ const EXCEPTIONS: &[Exception] = &[
             ("Mutex", "convoke-net/src/signal/process/mod.rs"),
             ("Mutex mpsc", "convoke-net/src/signal/process/windows.rs"),
             ("Mutex", "convoke-sim/src/sim/crashed.rs"),
+            ("Mutex", "convoke-core/src/stop/reason_code.rs"),
         ],
     },
     Exception {

@@ -107,7 +107,7 @@ pub(super) fn sizes_and_threads_in_disorder(frames: Frames, seed: u64) {
 }
 
 fn disorder(mut frames: Frames, mut random: Random, to: &mpsc::Sender<Frame>, from: &mpsc::Receiver<Frame>) {
-    const STEPS: usize = if cfg!(miri) { 100 } else { 5_000 };
+    const STEPS: usize = if cfg!(miri) { 40 } else { 5_000 };
     const MAX_LIVE: usize = 40;
     let mut live: Vec<Frame> = Vec::new();
     for _ in 0..STEPS {

@@ -141,7 +141,7 @@ impl LaunchedLookups {
         let mut ended = Vec::new();
         if started.launched.len() >= started.swept_at {
             for launched in core::mem::take(&mut started.launched) {
-                let list = if launched.has_ended() { &mut ended } else { &mut started.launched };
+                let list = if launched.is_finished() { &mut ended } else { &mut started.launched };
                 list.push(launched);
             }
             started.swept_at = 2 * started.launched.len() + 1;
@@ -165,7 +165,7 @@ impl LaunchedLookups {
     /// Stops the lookups that run.
     fn request_stop(&self) {
         let started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = started.launched.iter().filter(|launched| !launched.has_ended());
+        let running = started.launched.iter().filter(|launched| !launched.is_finished());
         running.for_each(|launched| launched.request_stop(StopReason::Shutdown));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use convoke_core::StopReason;
 use convoke_task::{catch_stopped, checkpoint, local_scope};
 
 use super::Harness;
@@ -16,7 +17,7 @@ pub(super) fn a_stop_before_the_start_transfers_nothing(harness: &Harness) {
         far.peek(&mut [0; 4]).await?;
         local_scope(async |s| {
             let read = s.spawn_future(far.read_owned([0; 4]).into_future());
-            read.request_stop();
+            read.request_stop(StopReason::Requested);
             assert!(catch_stopped(read).await.is_err(), "the stop was requested before it began");
             let mut bytes = [0; 4];
             far.read_exact(&mut bytes).await?;
@@ -38,10 +39,10 @@ pub(super) fn a_stop_during_the_wait_transfers_nothing(harness: &Harness) {
             let written = s.spawn_future(async { near.write_owned(vec![1; 8]).await.0 });
             let accepted = s.spawn_future(async { listener.accept().await });
             in_flight(4).await;
-            owned.request_stop();
-            borrowed.request_stop();
-            written.request_stop();
-            accepted.request_stop();
+            owned.request_stop(StopReason::Requested);
+            borrowed.request_stop(StopReason::Requested);
+            written.request_stop(StopReason::Requested);
+            accepted.request_stop(StopReason::Requested);
             assert!(catch_stopped(owned).await.is_err());
             assert!(catch_stopped(borrowed).await.is_err());
             assert!(catch_stopped(written).await.is_err());
@@ -75,7 +76,7 @@ pub(super) fn a_stop_after_the_transfer_loses_nothing(harness: &Harness) {
             in_flight(1).await;
             near.write_all(b"done").await?;
             in_flight(0).await;
-            read.request_stop();
+            read.request_stop(StopReason::Requested);
             match catch_stopped(read).await {
                 Ok((read, bytes)) => assert_eq!((read?, &bytes), (4, b"done")),
                 Err(_) => panic!("the bytes were read, and are lost"),
@@ -94,9 +95,9 @@ pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
                 (0..5).map(|_| s.spawn_future(far.read_owned([0; 1]).into_future())).collect();
             in_flight(5).await;
             let (middle, last) = (readers.remove(2), readers.remove(3));
-            middle.request_stop();
+            middle.request_stop(StopReason::Requested);
             assert!(catch_stopped(middle).await.is_err());
-            last.request_stop();
+            last.request_stop(StopReason::Requested);
             assert!(catch_stopped(last).await.is_err());
             in_flight(3).await;
             near.write_all(b"abc").await?;
@@ -116,7 +117,7 @@ pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
 
 /// Each round stops at another moment: before the operation begins, while it waits, while the driver performs
 /// it, after it has finished.
-const ROUNDS: usize = if cfg!(miri) { 36 } else { 240 };
+const ROUNDS: usize = if cfg!(miri) { 12 } else { 240 };
 const MOMENTS: usize = 6;
 
 pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
@@ -131,7 +132,7 @@ pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness)
                 near.write_all(&data).await?;
                 sent.extend(data);
                 moments(round % MOMENTS).await;
-                read.request_stop();
+                read.request_stop(StopReason::Requested);
                 if let Ok((read, bytes)) = catch_stopped(read).await {
                     received.extend_from_slice(&bytes[..read?]);
                 }
@@ -164,7 +165,7 @@ pub(super) fn writes_that_are_stopped_at_any_time_lose_nothing(harness: &Harness
                     }
                 }
                 moments(round % MOMENTS).await;
-                write.request_stop();
+                write.request_stop(StopReason::Requested);
                 if let Ok((written, data)) = catch_stopped(write).await {
                     sent.extend_from_slice(&data[..written?]);
                 }

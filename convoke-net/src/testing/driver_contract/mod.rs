@@ -58,7 +58,7 @@ pub struct Harness {
 }
 
 /// The number of sockets that are open at once, unless the harness sets a lower limit.
-pub const MANY_SOCKETS: usize = if cfg!(miri) { 100 } else { 10_000 };
+pub const MANY_SOCKETS: usize = if cfg!(miri) { 30 } else { 10_000 };
 
 impl Harness {
     /// Creates a harness for the drivers that `make` creates.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use convoke_core::StopReason;
 use convoke_core::raw::Random;
 use convoke_exec::ThreadPool;
 use convoke_task::{catch_stopped, checkpoint, launch, local_scope, scope};
@@ -33,14 +34,14 @@ pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
                 for _ in 0..random.below(6) {
                     checkpoint().await;
                 }
-                write.request_stop();
+                write.request_stop(StopReason::Requested);
                 if let Ok((written, _)) = catch_stopped(write).await {
                     sent += written?;
                 }
                 for _ in 0..random.below(3) {
                     checkpoint().await;
                 }
-                read.request_stop();
+                read.request_stop(StopReason::Requested);
                 if let Ok((read, bytes)) = catch_stopped(read).await {
                     let read = read?;
                     assert_eq!(bytes[..read], numbered(received, read), "after {received} bytes");
@@ -117,7 +118,7 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
         for _ in 0..50 + random.below(300) {
             checkpoint().await;
         }
-        write.request_stop();
+        write.request_stop(StopReason::Requested);
         if let Ok(ended) = catch_stopped(write).await {
             ended?;
         }

@@ -13,7 +13,7 @@ use crate::net::{TcpListener, TcpStream};
 use convoke_io::{IO, IoContext};
 
 const CONNECTIONS: usize = 8;
-const ROUNDS: u32 = if cfg!(miri) { 5 } else { 200 };
+const ROUNDS: u32 = if cfg!(miri) { 2 } else { 200 };
 
 /// Runs servers and clients on a pool; the context only waits for events.
 pub(super) fn sockets_are_used_on_other_threads(harness: &Harness) {
@@ -86,7 +86,7 @@ pub(super) fn two_threads_share_a_connection(harness: &Harness) {
     run_beside(&context, traffic).expect("the transfer succeeds");
 }
 
-const BYTES: usize = if cfg!(miri) { 1 << 11 } else { 1 << 20 };
+const BYTES: usize = if cfg!(miri) { 1 << 9 } else { 1 << 20 };
 
 async fn write_numbers(stream: Arc<TcpStream>) -> io::Result<()> {
     let data: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();

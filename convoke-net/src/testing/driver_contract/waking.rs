@@ -20,7 +20,7 @@ pub(super) fn a_wake_ends_the_next_wait(harness: &Harness) {
 
 pub(super) fn many_wakes_end_one_wait(harness: &Harness) {
     let driver = harness.driver();
-    for _ in 0..if cfg!(miri) { 100 } else { 10_000 } {
+    for _ in 0..if cfg!(miri) { 20 } else { 10_000 } {
         driver.wake();
     }
     driver.wait(None).expect("a driver can wait");
@@ -29,7 +29,7 @@ pub(super) fn many_wakes_end_one_wait(harness: &Harness) {
 }
 
 const THREADS: usize = 4;
-const WAKES: usize = if cfg!(miri) { 50 } else { 5_000 };
+const WAKES: usize = if cfg!(miri) { 10 } else { 5_000 };
 
 pub(super) fn no_wake_from_another_thread_is_lost(harness: &Harness) {
     if harness.one_thread {

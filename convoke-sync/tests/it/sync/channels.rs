@@ -123,7 +123,7 @@ fn a_send_that_is_dropped_while_it_waits_does_not_send() {
 
 #[test]
 fn an_unbounded_channel_is_never_full() {
-    const MANY: usize = if cfg!(miri) { 500 } else { 10_000 };
+    const MANY: usize = if cfg!(miri) { 50 } else { 10_000 };
     let (sender, mut receiver) = mpsc::unbounded();
     for n in 0..MANY {
         ready(sender.send(n)).unwrap();
@@ -143,7 +143,7 @@ fn a_large_capacity_is_kept_without_allocating_it_at_once() {
 #[test]
 fn on_two_threads_every_message_arrives_once() {
     const SENDERS: u64 = 3;
-    const EACH: u64 = if cfg!(miri) { 50 } else { 2_000 };
+    const EACH: u64 = if cfg!(miri) { 10 } else { 2_000 };
     let pool = ThreadPool::new(2).unwrap();
     let work = task(async {
         scope(async |s| {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use convoke::sync::{
-    Mutex, MutexGuard, OwnedMutexGuard, OwnedPermit, Permit, RwLock, Semaphore, WriteGuard, broadcast, mpmc,
-    mpsc,
+    Mutex, MutexGuard, OwnedMutexGuard, OwnedPermit, Permit, RwLock, Semaphore, WriteGuard,
+    lossless_broadcast, mpmc, mpsc,
 };
 use convoke::testing::channel_contract::{self, ChannelUnderTest};
 use convoke::testing::lock_contract::{self, LockUnderTest};
+
+use crate::sync::streams::next;
 
 macro_rules! lock {
     ($Name:ident($inner:ty), <$a:lifetime> $Held:ty, |$it:ident| $acquire:expr, $try_acquire:expr) => {
@@ -62,6 +64,19 @@ fn the_writers_of_a_read_write_lock_keep_the_contract_of_locks() {
 
 macro_rules! channel {
     ($Name:ident, $channel:ident, |$capacity:ident| $open:expr, |$receiver:ident| $another:expr) => {
+        channel!(
+            $Name,
+            $channel,
+            |$capacity| $open,
+            |sender, message| sender.send(message).await.map_err(|error| error.0),
+            |receiver| receiver.recv().await,
+            |$receiver| $another
+        );
+    };
+    (
+        $Name:ident, $channel:ident, |$capacity:ident| $open:expr, |$sender:ident, $message:ident| $send:expr,
+        |$receives:ident| $receive:expr, |$receiver:ident| $another:expr
+    ) => {
         struct $Name;
 
         impl ChannelUnderTest for $Name {
@@ -72,12 +87,12 @@ macro_rules! channel {
                 $open
             }
 
-            async fn send(sender: &Self::Sender, message: u32) -> Result<(), u32> {
-                sender.send(message).await.map_err(|error| error.0)
+            async fn send($sender: &Self::Sender, $message: u32) -> Result<(), u32> {
+                $send
             }
 
-            async fn receive(receiver: &mut Self::Receiver) -> Option<u32> {
-                receiver.recv().await
+            async fn receive($receives: &mut Self::Receiver) -> Option<u32> {
+                $receive
             }
 
             fn close(receiver: &mut Self::Receiver) {
@@ -95,8 +110,44 @@ channel!(OfMpsc, mpsc, |capacity| mpsc::channel(capacity), |_receiver| None);
 channel!(OfUnboundedMpsc, mpsc, |_capacity| mpsc::unbounded(), |_receiver| None);
 channel!(OfMpmc, mpmc, |capacity| mpmc::channel(capacity), |receiver| Some(receiver.clone()));
 channel!(OfUnboundedMpmc, mpmc, |_capacity| mpmc::unbounded(), |receiver| Some(receiver.clone()));
+// Sends through permits, and receives as streams.
+channel!(
+    OfReservedMpsc,
+    mpsc,
+    |capacity| mpsc::channel(capacity),
+    |sender, message| reserved(sender, message).await,
+    |receiver| next(receiver).await,
+    |_receiver| None
+);
+channel!(
+    OfReservedMpmc,
+    mpmc,
+    |capacity| mpmc::channel(capacity),
+    |sender, message| reserved(sender, message).await,
+    |receiver| next(receiver).await,
+    |receiver| Some(receiver.clone())
+);
+channel!(
+    OfBroadcastStream,
+    lossless_broadcast,
+    |capacity| lossless_broadcast::channel(capacity),
+    |sender, message| sender.send(message).await.map_err(|error| error.0),
+    |receiver| next(receiver).await,
+    |_receiver| None
+);
+
+async fn reserved(sender: &mpsc::Sender<u32>, message: u32) -> Result<(), u32> {
+    match sender.reserve().await {
+        Ok(permit) => {
+            permit.send(message);
+            Ok(())
+        }
+        Err(_) => Err(message),
+    }
+}
+
 // With one receiver: with several, each message is received several times.
-channel!(OfBroadcast, broadcast, |capacity| broadcast::channel(capacity), |_receiver| None);
+channel!(OfBroadcast, lossless_broadcast, |capacity| lossless_broadcast::channel(capacity), |_receiver| None);
 
 fn bounded<C: ChannelUnderTest>() {
     channel_contract::check(&channel_contract::Harness::<C>::new().hears_stops());
@@ -110,15 +161,18 @@ fn unbounded<C: ChannelUnderTest>() {
 fn a_channel_to_one_keeps_the_contract() {
     bounded::<OfMpsc>();
     unbounded::<OfUnboundedMpsc>();
+    bounded::<OfReservedMpsc>();
 }
 
 #[test]
 fn a_channel_to_many_keeps_the_contract() {
     bounded::<OfMpmc>();
     unbounded::<OfUnboundedMpmc>();
+    bounded::<OfReservedMpmc>();
 }
 
 #[test]
 fn a_broadcast_to_one_keeps_the_contract_of_channels() {
     bounded::<OfBroadcast>();
+    bounded::<OfBroadcastStream>();
 }

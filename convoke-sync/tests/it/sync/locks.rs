@@ -119,7 +119,7 @@ fn readers_share_and_a_reader_after_a_writer_waits_behind_it() {
 
 #[test]
 fn a_mutex_on_two_threads_loses_no_increment() {
-    const EACH: u64 = if cfg!(miri) { 50 } else { 2_000 };
+    const EACH: u64 = if cfg!(miri) { 10 } else { 2_000 };
     let pool = ThreadPool::new(2).unwrap();
     let count = Arc::new(Mutex::new(0_u64));
     let counted = count.clone();

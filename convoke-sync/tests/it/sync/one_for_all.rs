@@ -1,9 +1,11 @@
 //! Tests of event, barrier, once cell, oneshot, watch and broadcast.
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
-use convoke::sync::{Barrier, Event, OnceCell, broadcast, oneshot, watch};
+use convoke::sync::{Barrier, Event, OnceCell, lossless_broadcast, oneshot, watch};
 
 use crate::sync::polled::{polled, ready, waits};
 
@@ -103,14 +105,70 @@ fn a_watch_receiver_sees_the_latest_value_and_then_the_end() {
     sender.modify(|value| *value += 1);
     assert_eq!(waiting.poll(), Some(Ok(())));
     drop(waiting);
-    assert_eq!(*receiver.look(), 2);
+    assert_eq!(*receiver.borrow(), 2);
     let mut other = sender.subscribe();
     assert!(!receiver.has_changed() && !other.has_changed());
     sender.send(3).unwrap();
     drop(sender);
     assert_eq!(ready(receiver.changed()), Ok(()), "the last value is not lost");
-    assert_eq!(*other.look_and_update(), 3);
+    assert_eq!(*other.borrow_and_update(), 3);
     assert!(ready(receiver.changed()).is_err() && ready(other.changed()).is_err());
+}
+
+#[test]
+fn a_wait_for_a_value_checks_the_current_one_and_each_that_it_sees() {
+    let (sender, mut receiver) = watch::channel(1);
+    assert_eq!(*ready_here(receiver.wait_for(|value| *value == 1)).unwrap(), 1);
+    let mut checked = Vec::new();
+    let mut waiting = Box::pin(receiver.wait_for(|value| {
+        checked.push(*value);
+        *value > 3
+    }));
+    for value in [2, 4] {
+        assert!(poll_here(waiting.as_mut()).is_none());
+        sender.send(value).unwrap();
+    }
+    assert_eq!(*poll_here(waiting.as_mut()).unwrap().unwrap(), 4);
+    drop(waiting);
+    assert_eq!(checked, [1, 2, 4]);
+    assert!(!receiver.has_changed(), "it is marked as seen");
+    drop(sender);
+    assert!(receiver.is_closed());
+    assert!(ready_here(receiver.wait_for(|value| *value == 5)).is_err());
+    assert_eq!(
+        *ready_here(receiver.wait_for(|value| *value == 4)).unwrap(),
+        4,
+        "the last value still counts"
+    );
+}
+
+/// Polls a future once whose result is not `Send`.
+fn poll_here<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+fn ready_here<T>(future: impl Future<Output = T>) -> T {
+    poll_here(pin!(future)).expect("the future was not ready")
+}
+
+#[test]
+fn receivers_of_a_watch_are_told_only_of_values_that_were_changed() {
+    let (sender, mut receiver) = watch::channel(1);
+    assert!(!sender.modify_if(|_| false) && !receiver.has_changed());
+    assert!(sender.modify_if(|value| {
+        *value = 2;
+        true
+    }));
+    assert!(receiver.has_changed());
+    receiver.mark_unchanged();
+    let waiting = waits(receiver.changed());
+    drop(waiting);
+    receiver.mark_changed();
+    assert_eq!(ready(receiver.changed()), Ok(()));
+    assert_eq!(sender.receivers(), 1);
 }
 
 #[test]
@@ -121,12 +179,12 @@ fn a_value_without_receivers_is_returned() {
     assert_eq!(waiting.poll(), Some(()));
     assert_eq!(sender.send(1), Err(SendError(1)));
     assert_eq!(sender.replace(2), 0);
-    assert_eq!(*sender.subscribe().look(), 2);
+    assert_eq!(*sender.subscribe().borrow(), 2);
 }
 
 #[test]
 fn the_slowest_broadcast_receiver_holds_up_senders_and_none_misses_a_message() {
-    let (sender, mut fast) = broadcast::channel(1);
+    let (sender, mut fast) = lossless_broadcast::channel(1);
     let mut slow = fast.clone();
     ready(sender.send(1)).unwrap();
     let mut waiting = waits(sender.send(2));
@@ -143,7 +201,7 @@ fn the_slowest_broadcast_receiver_holds_up_senders_and_none_misses_a_message() {
 
 #[test]
 fn a_dropped_broadcast_receiver_holds_up_no_sender() {
-    let (sender, mut receiver) = broadcast::channel(1);
+    let (sender, mut receiver) = lossless_broadcast::channel(1);
     let slow = sender.subscribe();
     ready(sender.send(1)).unwrap();
     assert_eq!(ready(receiver.recv()), Some(1));

@@ -8,9 +8,12 @@ use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{
-    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+    Barrier, Event, Mutex, Notify, OnceCell, RwLock, Semaphore, broadcast, lossless_broadcast, mpmc, mpsc,
+    oneshot, watch,
 };
 use convoke::task::forever;
+
+use crate::sync::streams::next;
 
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -82,16 +85,69 @@ fn calls() -> Vec<(&'static str, Call)> {
             }),
         ),
         (
+            "oneshot receiver",
+            call(async {
+                let (sender, receiver) = oneshot::channel();
+                sender.send(1).unwrap();
+                receiver.await.unwrap();
+            }),
+        ),
+        (
+            "reserve",
+            call(async {
+                let (sender, _receiver) = mpsc::channel(1);
+                sender.reserve().await.unwrap().send(1);
+            }),
+        ),
+        (
+            "notify",
+            call(async {
+                let notify = Notify::new();
+                notify.notify_one();
+                notify.notified().await;
+            }),
+        ),
+        (
+            "wait for a watched value",
+            call(async {
+                let (_sender, mut receiver) = watch::channel(1);
+                drop(receiver.wait_for(|value| *value == 1).await.unwrap());
+            }),
+        ),
+        (
+            "stream",
+            call(async {
+                let (sender, mut receiver) = mpsc::channel(1);
+                sender.try_send(1).unwrap();
+                next(&mut receiver).await.unwrap();
+            }),
+        ),
+        (
+            "stream of a watch",
+            call(async {
+                let (_sender, mut receiver) = watch::channel(1);
+                next(&mut receiver).await.unwrap();
+            }),
+        ),
+        (
+            "lagging broadcast recv",
+            call(async {
+                let (sender, mut receiver) = broadcast::channel(1);
+                sender.send(2).unwrap();
+                receiver.recv().await.unwrap();
+            }),
+        ),
+        (
             "broadcast send",
             call(async {
-                let (sender, _receiver) = broadcast::channel(1);
+                let (sender, _receiver) = lossless_broadcast::channel(1);
                 sender.send(2).await.unwrap();
             }),
         ),
         (
             "broadcast recv",
             call(async {
-                let (sender, mut receiver) = broadcast::channel(1);
+                let (sender, mut receiver) = lossless_broadcast::channel(1);
                 sender.try_send(2).unwrap();
                 receiver.recv().await;
             }),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use convoke::prelude::*;
 use convoke::scope::policy::WaitForAll;
 use convoke::scope::scope_with;
-use convoke::sync::{Event, Mutex, Semaphore, broadcast, mpsc, oneshot, watch};
+use convoke::sync::{Event, Mutex, Semaphore, lossless_broadcast, mpsc, oneshot, watch};
 use convoke::task::{for_each_concurrent, generator, stoppable};
 use convoke::{blocking, catch_stopped, ensure, launch, local_scope, race, run_on, shield, timeout};
 
@@ -115,7 +115,7 @@ fn synchronised() -> Vec<Case> {
             drop(sender);
         },
     ));
-    let (sender, mut one) = broadcast::channel(1);
+    let (sender, mut one) = lossless_broadcast::channel(1);
     let mut other = sender.subscribe();
     all.push(case(
         "broadcast",

@@ -26,7 +26,7 @@ where
         let reports = checker.now();
         assert!(reports.is_empty(), "{}", reports[0]);
     }
-    assert!(launched.has_ended(), "it has come to its end");
+    assert!(launched.is_finished(), "it has come to its end");
     drop(launched.wait());
 }
 

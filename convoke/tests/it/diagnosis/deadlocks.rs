@@ -56,7 +56,7 @@ fn a_future_that_was_handed_the_lock_its_task_waits_for_is_named() {
     assert!(checker.after(3600).is_empty(), "it is said once");
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
-    assert!(launched.has_ended() && holder.has_ended());
+    assert!(launched.is_finished() && holder.is_finished());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_future_that_holds_the_lock_its_task_waits_for_is_named_when_it_has_lasted()
     assert!(checker.after(3600).is_empty(), "it is said once");
     lock.add_permits(1);
     run_loop.run_ready();
-    assert!(launched.has_ended());
+    assert!(launched.is_finished());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
     assert!(checker.after(3600).is_empty(), "it is said once");
     launched[0].request_stop(StopReason::Requested);
     run_loop.run_ready();
-    assert!(launched.iter().all(|launched| launched.has_ended()));
+    assert!(launched.iter().all(|launched| launched.is_finished()));
 }
 
 #[test]

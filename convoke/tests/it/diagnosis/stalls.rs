@@ -86,7 +86,7 @@ fn an_executor_with_nothing_to_do_is_no_stall() {
     }
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
-    assert!(launched.has_ended());
+    assert!(launched.is_finished());
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Context as TaskContext, Wake, Waker};
 use std::thread;
 
 use convoke::Panic;
@@ -154,6 +155,35 @@ fn a_source_that_alternates_between_ready_and_would_block_can_be_stopped() {
             .await
         });
         assert_eq!(outcome, Outcome::Value(()));
+    }
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_source_that_alternates_gives_the_thread_back_outside_a_task_too() {
+    for (watch, transfer) in [
+        ((|_, _, _| None) as fn(&Lying, Ticket, &Waker) -> Option<Ticket>, HONEST.transfer),
+        (HONEST.watch, |_| Err(io::ErrorKind::Interrupted.into())),
+    ] {
+        let (context, _) = Lying::context(Behaviour { transfer, watch, ..HONEST });
+        let stream = context.block_on(connected()).unwrap();
+        let (wakes, mut buffer) = (Arc::new(Wakes::default()), [0; 4]);
+        let waker = Waker::from(wakes.clone());
+        let mut read = pin!(stream.read(&mut buffer));
+        for polls in 1..=3 {
+            // Each poll returns, and asks to be polled again.
+            assert!(read.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+            assert_eq!(wakes.0.load(Ordering::Relaxed), polls);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) async fn stopped_soon<F: Future<Output: Send> + Send>(
         for _ in 0..patience {
             checkpoint().await;
         }
-        handle.request_stop();
+        handle.request_stop(StopReason::Requested);
         catch_stopped(handle).await.ok()
     })
     .await

@@ -148,7 +148,7 @@ async fn converse(world: Arc<World>, ends: [TcpStream; 2], ledger: Arc<Ledger>, 
                 for _ in 0..random.below(40) {
                     checkpoint().await;
                 }
-                handle.request_stop();
+                handle.request_stop(StopReason::Requested);
             }
             _ = catch_stopped(handle).await;
         }

@@ -14,10 +14,32 @@ use convoke_core::raw::sync::{Arc, UnsafeCell};
 use convoke_sender::prelude::*;
 use convoke_sender::{OutcomeOf, Receiver};
 
+/// The largest number of preemptions in any model, if it is set. `cargo xtask test` sets it to 2, which finds nearly all
+/// bugs that any number finds; `cargo xtask sanitize --only loom` does not set it.
+const MOST_PREEMPTIONS: &str = "CONVOKE_MOST_PREEMPTIONS";
+
 /// Runs the model under every schedule with at most `preemptions` preemptions.
-///
-/// Work, a task and a scope take more steps than loom's default limit allows.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    check(preemptions.min(most_preemptions()), model);
+}
+
+/// Runs a model that reaches an outcome only with this many preemptions, whatever the limit.
+pub fn explore_fully(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    check(preemptions, model);
+}
+
+/// Runs a model that takes more than ten seconds. Otherwise as [`explore`]; a limit is lower by one.
+pub fn explore_long(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    check(preemptions.min(most_preemptions().saturating_sub(1)), model);
+}
+
+fn most_preemptions() -> usize {
+    let most = std::env::var(MOST_PREEMPTIONS).ok();
+    most.map_or(usize::MAX, |most| most.parse().expect("CONVOKE_MOST_PREEMPTIONS is a number"))
+}
+
+/// Work, a task and a scope take more steps than loom's default limit allows.
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;

@@ -1,0 +1,163 @@
+//! The two halves of a broadcast channel, without their public names: both kinds of broadcast channels wrap
+//! them.
+
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+
+use convoke_core::Panic;
+use convoke_core::raw::wake_if_any;
+
+use super::broadcast_ring::{RECEIVERS, Received, Ring, SENDERS, Shared, Took};
+use super::seat::Seat;
+use super::until::{Guard, poll_seat};
+use super::wait_queue::WaitQueue;
+
+/// Creates the halves of a channel.
+#[track_caller]
+pub(super) fn halves<T>(capacity: usize) -> (Writer<T>, Reader<T>) {
+    let shared = Arc::new(WaitQueue::new(Ring::new(capacity)));
+    (Writer(shared.clone()), Reader { seat: Seat::new(shared), next: 0 })
+}
+
+/// Sending half. Clones send into the same channel.
+pub(super) struct Writer<T>(pub(super) Arc<Shared<T>>);
+
+/// Receiving half. A clone receives every message that the original has not received yet.
+pub(super) struct Reader<T> {
+    pub(super) seat: Seat<Shared<T>, 2>,
+    /// Sequence number of the next message to receive.
+    next: u64,
+}
+
+/// Result of a receive that does not wait any more.
+pub(super) enum Got<T> {
+    /// A message, and the waker of the sender that may use the freed slot.
+    Message(Received<T>, Option<Waker>),
+    /// The number of messages that this receiver has missed.
+    Missed(u64),
+    /// The channel is closed, and this receiver has received all messages.
+    Closed,
+}
+
+/// Takes the message with sequence number `next`. Returns `None` if there is none yet.
+pub(super) fn receive<T>(locked: &mut Guard<'_, Ring<T>>, next: &mut u64) -> Option<Got<T>> {
+    match locked.state().take(next) {
+        Took::Message { message, is_last } => {
+            let sender = if is_last { locked.grant(SENDERS, |_| ()) } else { None };
+            Some(Got::Message(message, sender.map(|((), waker)| waker)))
+        }
+        Took::Missed(missed) => Some(Got::Missed(missed)),
+        Took::Closed => Some(Got::Closed),
+        Took::Empty => None,
+    }
+}
+
+/// Closes the channel, and wakes everything that waits for it.
+pub(super) fn close<T>(shared: &Shared<T>) {
+    shared.lock().state().closed = true;
+    shared.grant_all(SENDERS);
+    shared.grant_all(RECEIVERS);
+}
+
+/// Creates a receiver for the messages that are sent from now on.
+#[track_caller]
+pub(super) fn subscribe<T>(shared: &Arc<Shared<T>>) -> Reader<T> {
+    let mut locked = shared.lock();
+    let ring = locked.state();
+    ring.receivers += 1;
+    let next = ring.end();
+    drop(locked);
+    Reader { seat: Seat::new(shared.clone()), next }
+}
+
+impl<T> Writer<T> {
+    /// Creates a receiver for the messages that are sent from now on.
+    #[track_caller]
+    pub(super) fn subscribe(&self) -> Reader<T> {
+        subscribe(&self.0)
+    }
+}
+
+impl<T> Reader<T> {
+    /// Returns the shared part and the position, for a future that receives.
+    pub(super) fn parts(&mut self) -> (&Shared<T>, &mut u64) {
+        (&**self.seat, &mut self.next)
+    }
+
+    pub(super) fn try_receive(&mut self) -> Option<Got<T>> {
+        receive(&mut self.seat.lock(), &mut self.next)
+    }
+
+    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Got<T>> {
+        let next = &mut self.next;
+        poll_seat(&mut self.seat, RECEIVERS, |_, locked| receive(locked, next), cx)
+    }
+
+    /// Returns the number of messages that it has not received yet, including those that it has missed.
+    pub(super) fn len(&self) -> usize {
+        (self.seat.lock().state().end() - self.next) as usize
+    }
+}
+
+impl<T> Clone for Writer<T> {
+    fn clone(&self) -> Self {
+        self.0.lock().state().senders += 1;
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        let mut locked = self.0.lock();
+        locked.state().senders -= 1;
+        let last = locked.state().senders == 0;
+        drop(locked);
+        if last {
+            close(&self.0);
+        }
+    }
+}
+
+impl<T> Clone for Reader<T> {
+    fn clone(&self) -> Self {
+        self.seat.lock().state().add_receiver(self.next);
+        Self { seat: self.seat.another(), next: self.next }
+    }
+}
+
+impl<T> Drop for Reader<T> {
+    fn drop(&mut self) {
+        let mut panic = None;
+        // Receives and drops what is left, one message at a time. Destructors of messages run without the
+        // lock.
+        let last = loop {
+            let mut locked = self.seat.lock();
+            match receive(&mut locked, &mut self.next) {
+                Some(Got::Message(message, waker)) => {
+                    drop(locked);
+                    // Caught, because this receiver must be uncounted even if the destructor panics.
+                    let dropped = Panic::catch(|| drop(message));
+                    panic = panic.or(dropped.err());
+                    wake_if_any(waker);
+                }
+                Some(Got::Missed(_)) => {}
+                // Under the same lock as the failed `receive`: no message that counts this receiver can come
+                // in between.
+                Some(Got::Closed) | None => {
+                    let ring = locked.state();
+                    ring.receivers -= 1;
+                    break ring.receivers == 0;
+                }
+            }
+        };
+        if last {
+            // No receiver is left: waiting senders get their messages back.
+            self.seat.grant_all(SENDERS);
+        }
+        if let Some(panic) = panic
+            && !std::thread::panicking()
+        {
+            panic.resume();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The models of races, which loom runs under every schedule: with few preemptions on each visit to the workshop, and with
+//! more of them, for as long as it takes, as a step of `cargo xtask sanitize`.
+
+use crate::command;
+use crate::nextest::MODEL_FEATURES;
+use crate::workspace::Workspace;
+use std::process::Command;
+
+/// The number of preemptions in a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// At most two, and one in models that take long. Two find nearly all bugs that any number finds.
+    Short,
+    /// As many as each model says, and three where it says nothing.
+    Whole,
+}
+
+/// Returns the command that runs the models. An explicit `LOOM_MAX_PREEMPTIONS` is respected.
+pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Command {
+    let mut command = command::cargo(&workspace.root);
+    let by_default = match depth {
+        Depth::Short => "2",
+        Depth::Whole => "3",
+    };
+    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+        command.env("LOOM_MAX_PREEMPTIONS", by_default);
+    }
+    if depth == Depth::Short {
+        command.env("CONVOKE_MOST_PREEMPTIONS", by_default);
+    }
+    command.args(["nextest", "run", "--no-fail-fast", "--cargo-profile", "models", "-p", "convoke"]);
+    command.args(["--features", MODEL_FEATURES, "--test", "loom"]);
+    if depth == Depth::Whole {
+        command.args(["--profile", "models"]);
+    }
+    command
+}
