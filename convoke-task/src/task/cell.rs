@@ -424,9 +424,8 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
         ending.deliver(leaving, OutcomeSlot { outcome: Cell::outcome_at(self.cell()), _task: PhantomData })
     }
 
-    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter. Not inlined:
-    /// it is called in two places.
-    #[inline(never)]
+    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter.
+    #[inline(always)]
     fn leave(self, leave: Leave) {
         if leave == Leave::Later {
             return;

@@ -294,6 +294,7 @@ impl<T, K: HandleKind> Join<T, K> {
 
     /// Takes the end out of `join`, and releases the child, if it has ended. Otherwise stores the waker, and
     /// returns the spawn site of the child that is waited for.
+    #[inline]
     pub(crate) fn take_or_wait(
         join: &mut Option<Self>,
         waker: &Waker,
@@ -307,6 +308,7 @@ impl<T, K: HandleKind> Join<T, K> {
     }
 
     /// Returns `Done` if the outcome is there. Otherwise stores the waker in the child.
+    #[inline]
     fn peek_or_wait(&mut self, waker: &Waker) -> Peek {
         let Shared { rendezvous, waker: slot, .. } = self.shared();
         let identity = WakerMark::of(waker);
