@@ -39,6 +39,7 @@ mod schedule;
 mod scope;
 mod scope_on;
 mod stop_everywhere;
+mod sync_generator;
 mod task;
 mod task_edges;
 mod together;
