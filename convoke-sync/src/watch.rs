@@ -255,7 +255,7 @@ impl<T> Receiver<T> {
     ///         s.spawn(async move {
     ///             for percent in [20, 60, 100] {
     ///                 checkpoint().await;
-    ///                 sender.send(percent).expect("there is a receiver");
+    ///                 sender.replace(percent);
     ///             }
     ///         });
     ///         let reached = receiver.wait_for(|percent| *percent >= 50).await;

@@ -17,11 +17,13 @@ mod exchange;
 mod next;
 mod output;
 mod outside;
+mod sync_generator;
 mod yielder;
 
 pub use close::Close;
 pub use next::Next;
 pub use output::GeneratorOutput;
+pub use sync_generator::{SyncGenerator, SyncYield, SyncYielder, sync_generator};
 pub use yielder::{Yield, Yielder};
 
 use core::fmt;

@@ -43,6 +43,7 @@ mod scope_on;
 mod scope_outcomes;
 mod stop_everywhere;
 mod stop_walk;
+mod sync_generator;
 mod task;
 mod task_edges;
 mod together;

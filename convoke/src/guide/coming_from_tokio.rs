@@ -17,6 +17,9 @@
 //! | `join!`, `try_join!` | [`join`](crate::join), [`try_join`](crate::try_join) |
 //! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::time::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::time::Elapsed) |
 //! | `sleep`, `interval`, `MissedTickBehavior` | [`sleep`](crate::time::sleep), [`interval`](crate::time::interval()), [`MissedTicks`](crate::time::MissedTicks) |
+//! | `Sleep::reset`, `is_elapsed` | [`Sleeping::reset`](crate::time::Sleeping::reset), [`is_elapsed`](crate::time::Sleeping::is_elapsed): of `sleep(..).into_future()`, pinned |
+//! | `Interval::reset`, `reset_at`, `reset_after` | the same, on [`Interval`](crate::time::Interval::reset) |
+//! | `tokio_util::time::DelayQueue` | [`time::DelayQueue`](crate::time::DelayQueue); `remove` and `reset` return if the item was there, and do not panic |
 //! | `time::Instant::now`, `pause`, `advance` | [`time::now`](crate::time::now), `#[convoke::test(virtual_time)]` |
 //! | `yield_now` | [`checkpoint`](crate::checkpoint): also a place to hear of a stop |
 //! | `CancellationToken`, `child_token` | the stop that all work inherits; by hand, [`StopSource`](crate::StopSource), [`StopToken::child`](crate::StopToken::child) |
@@ -25,10 +28,18 @@
 //! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::env::with_local), [`current::local`](crate::env::current::local) |
 //! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`child().permit(..)`](crate::scope::Child::permit) |
 //! | `Mutex`, `RwLock`, `Semaphore`, `Barrier`, `OnceCell` | the same, in [`sync`](crate::sync) |
-//! | `Notify` | [`Event`](crate::sync::Event): it stays set until it is reset |
-//! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc` |
+//! | `Notify`, `notify_one`, `notify_waiters` | the same, [`sync::Notify`](crate::sync::Notify); a flag that stays set is an [`Event`](crate::sync::Event) |
+//! | `mpsc`, `mpsc::unbounded_channel` | [`mpsc`](crate::sync::mpsc), [`mpsc::unbounded`](crate::sync::mpsc::unbounded); with several receivers, [`mpmc`](crate::sync::mpmc) |
+//! | `Sender::capacity`, `max_capacity` | [`capacity`](crate::sync::mpsc::Sender::capacity) is `max_capacity`; see also [`len`](crate::sync::mpsc::Sender::len) |
+//! | `reserve`, `try_reserve`, `reserve_owned`, `Permit` | the same, on [`Sender`](crate::sync::mpsc::Sender::reserve); [`SendPermit`](crate::sync::mpsc::SendPermit). `reserve_owned` borrows the sender, and its permit has a clone |
+//! | `blocking_send`, `blocking_recv` | the same, on [all channels](crate::sync::mpsc::Sender::blocking_send) |
+//! | `ReceiverStream`, `BroadcastStream`, `WatchStream` of `tokio_stream` | none: each receiver is a `Stream` |
+//! | `oneshot`, `receiver.await` | the same, [`oneshot`](crate::sync::oneshot); the error is [`Closed`](crate::sync::oneshot::Closed); [`recv`](crate::sync::oneshot::Receiver::recv) keeps the receiver |
+//! | `broadcast`, `RecvError::Lagged` | the same, [`broadcast`](crate::sync::broadcast); without losses, [`lossless_broadcast`](crate::sync::lossless_broadcast), whose `send` waits |
+//! | `watch`, `changed`, `borrow_and_update`, `wait_for` | the same, [`watch`](crate::sync::watch::Receiver) |
+//! | `send_modify`, `send_replace`, `send_if_modified` | [`modify`](crate::sync::watch::Sender::modify), [`replace`](crate::sync::watch::Sender::replace), [`modify_if`](crate::sync::watch::Sender::modify_if) |
 //! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::task::map_concurrent), [`for_each_concurrent`](crate::task::for_each_concurrent) |
-//! | `async_stream::stream!` | [`generator`](crate::task::generator()) |
+//! | `async_stream::stream!` | [`generator`](crate::task::generator()); for an iterator, [`sync_generator`](crate::task::sync_generator()) |
 //! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with `futures_io`'s traits and methods of their own |
 //! | `TcpSocket` | [`ListenOptions`](crate::net::ListenOptions), [`set_option`](crate::net::SocketStream::set_option); all else with `socket2`, by `from_std` and `AsFd` |
 //! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`stream`](crate::io) |
@@ -51,6 +62,20 @@
 //!   tokio would do: there the rules of "cancel safe" still apply. A [`shield`](crate::shield) keeps it, and
 //!   [`ForeignFutures`](crate::env::ForeignFutures) changes that for everything below. Over our sockets, TLS or HTTP of other crates
 //!   does hear of it.
+//!
+//! # Channels
+//!
+//! They have tokio's names and semantics, but for these:
+//!
+//! - A stop loses nothing. A stopped `recv`, `reserve`, `notified` or `next` has taken nothing, and what it was about to get goes to
+//!   the next that waits. In tokio that is true of most calls when they are dropped, and the documentation says of which.
+//! - [`mpsc::Receiver::close`](crate::sync::mpsc::Receiver::close) takes `&self`, and either half can close. A permit that was
+//!   reserved before still sends, and `recv` waits for it.
+//! - Messages of a [`broadcast`](crate::sync::broadcast) are dropped when all receivers have received them, and the last one gets the
+//!   message without a clone. Its capacity is exact, and not rounded up to a power of two.
+//! - [`Notify::notified`](crate::sync::Notify::notified) needs no `enable`: a `notify_waiters` that comes after the call is heard, also
+//!   before the first poll, and a `notify_one` is stored.
+//! - A `blocking_` call on the thread of a run loop, or in a task, panics. In [`blocking`](crate::blocking()) it is right.
 //!
 //! # The first failure ends a scope
 //!
