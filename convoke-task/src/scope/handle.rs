@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Runnable, StopWatch, budget, outside_a_task};
+use convoke_core::raw::{Frame, ReasonCode, Runnable, StopWatch, budget, outside_a_task};
 use convoke_core::{BodyOutput, Outcome, StopReason};
 
 use super::blocking::thread_waker;
@@ -49,8 +49,10 @@ pub struct Handle<T, K: HandleKind = Anywhere> {
     /// to stop.
     child: Option<Join<T, K>>,
     watch: StopWatch,
-    /// The child was stopped for this reason, and the awaiting task with it.
-    stopped: Option<Option<StopReason>>,
+    /// The child was stopped, and the awaiting task with it.
+    stopped: bool,
+    /// The reason for which it was stopped. A number: handles are moved, and each byte counts.
+    reason: Option<ReasonCode>,
 }
 
 impl<T, K: HandleKind> Unpin for Handle<T, K> {}
@@ -58,7 +60,7 @@ impl<T, K: HandleKind> Unpin for Handle<T, K> {}
 impl<T, K: HandleKind> Handle<T, K> {
     #[inline]
     pub(super) fn new(child: Join<T, K>) -> Self {
-        Self { child: Some(child), watch: StopWatch::new(), stopped: None }
+        Self { child: Some(child), watch: StopWatch::new(), stopped: false, reason: None }
     }
 
     /// Asks the child to stop, for this reason. The handle can still be awaited.
@@ -117,13 +119,13 @@ impl<T, K: HandleKind> Handle<T, K> {
 
     /// Polls for the end of the child: the path of all polls except for one that finds the outcome on the owner
     /// thread. Returns `Pending` also if the awaiting task ends as stopped.
-    #[inline(never)]
+    #[inline]
     fn poll_slow(&mut self, cx: &mut Context<'_>) -> Poll<End<T>> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
-            if let Some(reason) = self.stopped {
+            if self.stopped {
                 // Polled again after the stop, by a combinator that still has to finish another branch.
-                frame.stop_with(reason);
+                frame.stop_with(self.reason.map(ReasonCode::reason));
                 return Poll::Pending;
             }
             assert!(self.child.is_some(), "`Handle` polled after it returned its value");
@@ -142,6 +144,19 @@ impl<T, K: HandleKind> Handle<T, K> {
         })
     }
 
+    /// Polls for the value, after `take_if_done` has found none.
+    #[inline(never)]
+    fn poll_value_slow(&mut self, cx: &mut Context<'_>) -> Poll<T> {
+        match self.poll_slow(cx) {
+            Poll::Ready(End::Value(value)) => {
+                budget::spend();
+                Poll::Ready(value)
+            }
+            Poll::Ready(other) => self.end_otherwise(other),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
     /// Ends the poll for an outcome that is not a value.
     #[cold]
     #[inline(never)]
@@ -150,9 +165,9 @@ impl<T, K: HandleKind> Handle<T, K> {
             End::Value(value) => return Poll::Ready(value),
             End::Panicked(panic) => panic.resume(),
             End::Stopped(reason) => {
-                self.stopped = Some(reason);
+                (self.stopped, self.reason) = (true, reason);
                 Frame::current(|frame| match frame {
-                    Some(frame) => frame.stop_with(reason),
+                    Some(frame) => frame.stop_with(reason.map(ReasonCode::reason)),
                     None => outside_a_task("the handle of a child"),
                 });
             }
@@ -185,19 +200,13 @@ impl<T, K: HandleKind> Future for Handle<T, K> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        let end = match Join::take_if_done(&mut self.child) {
-            Some(end) => end,
-            None => match self.poll_slow(cx) {
-                Poll::Ready(end) => end,
-                Poll::Pending => return Poll::Pending,
-            },
-        };
-        match end {
-            End::Value(value) => {
+        match Join::take_if_done(&mut self.child) {
+            Some(End::Value(value)) => {
                 budget::spend();
                 Poll::Ready(value)
             }
-            other => self.end_otherwise(other),
+            Some(other) => self.end_otherwise(other),
+            None => self.poll_value_slow(cx),
         }
     }
 }

@@ -41,7 +41,8 @@ impl AskedFor {
     }
 
     /// Returns the reason, if there is one.
-    pub(super) fn reason(&self) -> Option<StopReason> {
-        ReasonCode::from_number(self.0.load(Ordering::Relaxed)).map(ReasonCode::reason)
+    #[inline]
+    pub(super) fn code(&self) -> Option<ReasonCode> {
+        ReasonCode::from_number(self.0.load(Ordering::Relaxed))
     }
 }

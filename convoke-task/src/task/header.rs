@@ -10,7 +10,7 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, OwnerId};
+use convoke_core::raw::{Header, OwnerId, ReasonCode};
 use convoke_core::{Env, StopReason};
 
 use super::asked_for::AskedFor;
@@ -328,7 +328,7 @@ impl Inside {
     #[cold]
     #[inline(never)]
     fn stop_reason_of_parent(&self) -> StopReason {
-        let own = self.asked_for().and_then(AskedFor::reason);
+        let own = self.asked_for().and_then(AskedFor::code).map(ReasonCode::reason);
         own.or_else(|| self.parent_link().stop_reason()).unwrap_or(StopReason::Abandoned)
     }
 

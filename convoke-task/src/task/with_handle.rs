@@ -21,7 +21,9 @@ use core::task::Waker;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::wake_if_any;
-use convoke_core::raw::{Abandon, Complete, OwnerThread, Peek, Rendezvous, Runnable, Wait, WakerMark};
+use convoke_core::raw::{
+    Abandon, Complete, OwnerThread, Peek, ReasonCode, Rendezvous, Runnable, Wait, WakerMark,
+};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::asked_for::AskedFor;
@@ -178,7 +180,7 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
 pub(crate) enum End<T> {
     Value(T),
     /// It was stopped, for this reason. Without one it has stopped by itself.
-    Stopped(Option<StopReason>),
+    Stopped(Option<ReasonCode>),
     /// It panicked. The handle has heard of it.
     Panicked(Panic),
 }
@@ -345,7 +347,7 @@ impl<T, K: HandleKind> Join<T, K> {
         let end = match this.read() {
             Outcome::Value(value) => End::Value(value),
             Outcome::Error(never) => never.absurd(),
-            Outcome::Stopped => End::Stopped(this.shared().asked_for.reason()),
+            Outcome::Stopped => End::Stopped(this.shared().asked_for.code()),
             Outcome::Panicked(panic) => End::Panicked(heard(panic)),
         };
         this.release();
