@@ -11,8 +11,8 @@ use crossbeam_deque::Worker as Deque;
 use super::ThreadPool;
 use super::shared::Shared;
 use super::sleepers::MAX_WORKERS;
-use crate::start_thread::start_thread;
 use super::worker::Worker;
+use crate::start_thread::start_thread;
 use convoke_core::raw::report_panic;
 
 /// Builder for a [`ThreadPool`], created by [`ThreadPool::builder`].

@@ -11,7 +11,8 @@ use convoke_task::raw::{Found, Seen};
 /// that one thread has opened).
 pub(super) fn build(found: Found) -> Tree {
     let (tasks, names) = (found.tasks, found.names);
-    let in_order = sorted(tasks.iter().zip(0..).map(|(task, index)| (task.order.0, task.order.1, index)).collect());
+    let in_order =
+        sorted(tasks.iter().zip(0..).map(|(task, index)| (task.order.0, task.order.1, index)).collect());
     let seen: Vec<&Seen> = in_order.iter().map(|&(_, _, index)| &tasks[index]).collect();
     let at = Places::of(seen.iter().map(|task| task.address));
     let named = Places::of(names.iter().map(|(address, _)| *address));

@@ -37,9 +37,9 @@ use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, Panic};
 use convoke_exec::RunLoop;
 use convoke_exec::raw::{Moment, Sleeper};
-use convoke_task::raw::{BoxedFuture, block_on_boxed};
 use convoke_task::BlockOn;
 use convoke_task::Context;
+use convoke_task::raw::{BoxedFuture, block_on_boxed};
 
 use crate::driver::Driver;
 

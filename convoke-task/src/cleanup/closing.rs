@@ -68,9 +68,7 @@ impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
         let this = self.project();
         let mut slot = this.clean_up.as_pin();
         let closed = loop {
-            let Some(clean_up) = slot.as_mut().as_pin_mut() else {
-                panic!("polled after completion")
-            };
+            let Some(clean_up) = slot.as_mut().as_pin_mut() else { panic!("polled after completion") };
             match Panic::catch(|| this.region.poll(clean_up, cx)) {
                 Ok(Polled::Pending) if this.grace.is_over(this.region, cx) => {}
                 Ok(Polled::Pending) => return Poll::Pending,

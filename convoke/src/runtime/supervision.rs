@@ -63,7 +63,8 @@ impl Supervision {
             let token = over.token();
             let supervise = move || {
                 let mut why = None;
-                let supervising = Box::pin(async { why = Some(supervise(signals, &supervised, limits).await) });
+                let supervising =
+                    Box::pin(async { why = Some(supervise(signals, &supervised, limits).await) });
                 // A stop means that the program has ended.
                 _ = block_on_boxed(None, Changes::new().stop_token(token), supervising);
                 // Ended from here, and not inside: the task of the supervisor is not to be listed.

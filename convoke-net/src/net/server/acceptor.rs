@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use convoke_exec::time::sleep;
 use convoke_io::IoExecutor;
-use convoke_io::driver::StandardSocket;
 use convoke_io::context::{Contexts, current_driver, driver_of_executor};
+use convoke_io::driver::StandardSocket;
 use convoke_sync::OwnedPermit;
 use convoke_task::{Scope, checkpoint, frame_dyn, scope};
 

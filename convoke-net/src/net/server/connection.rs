@@ -39,7 +39,8 @@ pub(super) async fn converse<K, H, F>(
     // Called inside the task, so that a panic of the call itself is that of the connection.
     let handler = async { (server.handler)(stream, from).await.error() };
     let mut cut = Cut { source: &source, grace: server.grace, timer: None, made: false };
-    let draining = Draining { handler: OutOfLine::new(Some(handler)), cut: &mut cut, stopped: Cell::new(false) };
+    let draining =
+        Draining { handler: OutOfLine::new(Some(handler)), cut: &mut cut, stopped: Cell::new(false) };
     let ended = ensure(async |_| close::<K>(&source).await, draining).await;
     server.report_end(peer, ended, cut.made);
 }

@@ -253,7 +253,8 @@ where
         match listeners {
             Listeners::One(listener, contexts) => {
                 let hand_over = contexts.zip(self.spawn_there);
-                let hand_over = hand_over.map(|(contexts, spawn)| HandOver::new(contexts, spawn)).transpose()?;
+                let hand_over =
+                    hand_over.map(|(contexts, spawn)| HandOver::new(contexts, spawn)).transpose()?;
                 accept_all(listener, shared, hand_over).await
             }
             Listeners::Each(listeners) => {
