@@ -68,16 +68,15 @@ impl SoloParent {
         location: &'static Location<'static>,
     ) -> Result<NewTask<F, M>, F> {
         assert!(future.may_run_under(&self.link), "a local task is started on the thread of its executor");
-        // SAFETY: contract 1 is rule 1. Contract 2: `may_run_under`. Contract 3 is one of this function.
-        let task = unsafe { NewTask::create(future, ending, &self.link, location) }?;
-        // SAFETY: rules 2 and 3: the task is shown, and the callback registered, until `ended`, which comes
-        // before the task tells its parent; both before the task can run. The environment with its token is in
-        // the link, or outlives it.
+        // SAFETY: contracts of `NewTask::create`: 1 is rule 1; 2: `may_run_under`; 3 is one of this function. Rules 2
+        // and 3: the task is shown, and the callback registered, until `ended`, which comes before the task tells
+        // its parent; both before the task can run. The environment with its token is in the link, or outlives it.
         unsafe {
+            let task = NewTask::create(future, ending, &self.link, location)?;
             let (known, ask_stop) = task.known();
             self.show(known, ask_stop);
+            Ok(task)
         }
-        Ok(task)
     }
 
     /// Shows the task to inspectors, and registers its stop callback.

@@ -71,16 +71,14 @@ impl KeptFrame {
     /// # Safety
     /// The owner does not move until it is dropped, and until then there are only shared references to it.
     pub unsafe fn settle<O: KeepsFrame>(owner: NonNull<O>) {
-        // SAFETY: the contract of this function: the owner exists, and there are only shared references to
-        // it.
-        let owner = unsafe { owner.as_ref() };
-        // SAFETY: the contract of `KeepsFrame`: a `KeptFrame` is its first field.
-        let kept = unsafe { &*ptr::from_ref(owner).cast::<Self>() };
-        let frame = kept.frame.get().cast::<Frame<'static>>();
-        // SAFETY: rule 1: the owner stays there until it is dropped, and so until the frame is, which is a
-        // part of it: the references are valid for as long as they can be used. Nothing runs inside yet, so
-        // nothing else accesses the frame.
+        // SAFETY: the contract of this function: the owner exists, and there are only shared references to it. The
+        // contract of `KeepsFrame`: a `KeptFrame` is its first field. Rule 1: the owner stays there until it is
+        // dropped, and so until the frame is, which is a part of it: the references are valid for as long as they
+        // can be used. Nothing runs inside yet, so nothing else accesses the frame.
         unsafe {
+            let owner = owner.as_ref();
+            let kept = &*ptr::from_ref(owner).cast::<Self>();
+            let frame = kept.frame.get().cast::<Frame<'static>>();
             let stopped = owner.stopped();
             (&raw mut (*frame).stopped).write(transmute::<&Cell<bool>, &'static Cell<bool>>(stopped));
             (&raw mut (*frame).owner)
