@@ -45,7 +45,7 @@ pub mod raw {
     pub use crate::pool::priorities::{Priorities, Signals};
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::run_loop::{CALLS_PER_CHECK, LOOK_EACH, Moment, Sleeper, count_call};
+    pub use crate::run_loop::{CALLS_PER_CHECK, Moment, RUNS_PER_CHECK, Sleeper, count_call};
     #[doc(hidden)]
     pub use crate::run_loop::{Runner, Shared};
     #[doc(hidden)]

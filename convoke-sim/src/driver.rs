@@ -159,7 +159,7 @@ impl Driver for SimDriver {
         true
     }
 
-    fn look_each(&self) -> u32 {
+    fn runs_per_check(&self) -> u32 {
         1
     }
 

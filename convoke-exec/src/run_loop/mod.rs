@@ -3,7 +3,7 @@
 //! The *shared* part can be reached from any thread, through the executor: the inbox, the timers, the owner
 //! thread of the loop's tasks. The *runner* belongs to the loop's thread: a local queue, which needs no
 //! atomic operation. A post from the loop's own work goes to the runner, any other post to the inbox, and
-//! wakes the thread if it sleeps. The runner *checks* after [`LOOK_EACH`] runs, after [`CALLS_PER_CHECK`] calls
+//! wakes the thread if it sleeps. The runner *checks* after [`RUNS_PER_CHECK`] runs, after [`CALLS_PER_CHECK`] calls
 //! on sources, after a run that has yielded because its budget was spent, and before it sleeps: it takes the
 //! inbox, calls due timers, and lets the *sleeper*, if there is one, poll its I/O.
 //!
@@ -34,7 +34,7 @@ use convoke_core::raw::{contain, report_panic};
 pub use runner::Moment;
 pub use runner::Runner;
 use sleeper::GuardedSleeper;
-pub use sleeper::{CALLS_PER_CHECK, LOOK_EACH, Sleeper, count_call};
+pub use sleeper::{CALLS_PER_CHECK, RUNS_PER_CHECK, Sleeper, count_call};
 
 /// An executor that runs its work on the thread that calls [`run`](RunLoop::run). Other threads post to it
 /// through its [`executor`](RunLoop::executor).

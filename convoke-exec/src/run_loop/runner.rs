@@ -14,7 +14,7 @@ use convoke_core::raw::watching::set_aside;
 use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
-use super::{CALLS_PER_CHECK, LOOK_EACH, Shared};
+use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, Shared};
 
 /// Largest number of timers that are called in one check. What they post runs before more are called, while
 /// it is in the cache.
@@ -68,7 +68,7 @@ impl Runner {
     pub fn new() -> Self {
         Self {
             waiting: LocalRunQueue::new(),
-            runs_left: Cell::new(LOOK_EACH),
+            runs_left: Cell::new(RUNS_PER_CHECK),
             calls_left: Cell::new(CALLS_PER_CHECK),
             ahead: LocalRunQueue::new(),
             has_yielded: Cell::new(false),
@@ -306,11 +306,11 @@ impl Runner {
         }
         let Some(sleeper) = shared.sleeper() else {
             self.waiting.append(behind.unwrap_or_default());
-            self.runs_left.set(LOOK_EACH - 1);
+            self.runs_left.set(RUNS_PER_CHECK - 1);
             return self.waiting.pop();
         };
         if runs_left == 0 {
-            sleeper.look();
+            sleeper.check();
         }
         self.waiting.append(behind.unwrap_or_default());
         self.next_chosen(sleeper)
@@ -318,7 +318,7 @@ impl Runner {
 
     fn next_chosen(&self, sleeper: &GuardedSleeper) -> Option<Runnable> {
         // If there is no work the loop sleeps now, and a sleep is a check too.
-        self.runs_left.set(sleeper.look_each().saturating_sub(1));
+        self.runs_left.set(sleeper.runs_per_check().saturating_sub(1));
         let queued = self.waiting.len();
         let chosen = if queued > 1 { sleeper.choose(queued) } else { 0 };
         self.waiting.take(chosen)

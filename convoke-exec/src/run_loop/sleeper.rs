@@ -23,7 +23,7 @@ pub trait Sleeper: Send + Sync {
 
     /// Handles the events that have occurred, without sleeping. Called on the loop's thread, at regular
     /// intervals while there is work to run.
-    fn look(&self);
+    fn check(&self);
 
     /// Ends the current sleep or, if there is none, the next one. Called on any thread.
     fn wake(&self);
@@ -36,13 +36,13 @@ pub trait Sleeper: Send + Sync {
         false
     }
 
-    /// Returns how many pieces of work run at most between two calls of [`look`](Sleeper::look); at least 1.
-    fn look_each(&self) -> u32 {
-        LOOK_EACH
+    /// Returns how many pieces of work run at most between two calls of [`check`](Sleeper::check); at least 1.
+    fn runs_per_check(&self) -> u32 {
+        RUNS_PER_CHECK
     }
 
     /// Returns which of `queued` pieces of work runs next. The loop asks after each check, so a sleeper that
-    /// wants to choose every piece returns 1 from [`look_each`](Sleeper::look_each).
+    /// wants to choose every piece returns 1 from [`runs_per_check`](Sleeper::runs_per_check).
     fn choose(&self, queued: usize) -> usize {
         let _ = queued;
         0
@@ -66,8 +66,8 @@ impl GuardedSleeper {
         without_unwinding(SLEEPER, || self.0.sleep(until));
     }
 
-    pub(super) fn look(&self) {
-        without_unwinding(SLEEPER, || self.0.look());
+    pub(super) fn check(&self) {
+        without_unwinding(SLEEPER, || self.0.check());
     }
 
     /// Contains a panic: posters call this, and their work is queued by then. If the sleeper has not woken
@@ -80,8 +80,8 @@ impl GuardedSleeper {
         without_unwinding(SLEEPER, || self.0.jumps())
     }
 
-    pub(super) fn look_each(&self) -> u32 {
-        without_unwinding(SLEEPER, || self.0.look_each())
+    pub(super) fn runs_per_check(&self) -> u32 {
+        without_unwinding(SLEEPER, || self.0.runs_per_check())
     }
 
     pub(super) fn choose(&self, queued: usize) -> usize {
@@ -123,4 +123,4 @@ pub const CALLS_PER_CHECK: u32 = budget::PER_POLL;
 
 /// Number of runs after which a loop takes its inbox and lets its sleeper handle events. So work that posts
 /// itself again does not starve the rest.
-pub const LOOK_EACH: u32 = 61;
+pub const RUNS_PER_CHECK: u32 = 61;

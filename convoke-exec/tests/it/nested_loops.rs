@@ -22,7 +22,7 @@ impl<F: Fn() + Send + Sync> Sleeper for RunsInSleep<F> {
         (self.0)();
     }
 
-    fn look(&self) {}
+    fn check(&self) {}
 
     fn wake(&self) {}
 }
@@ -144,7 +144,7 @@ impl Sleeper for Panics {
         self.in_function("sleep");
     }
 
-    fn look(&self) {
+    fn check(&self) {
         self.in_function("look");
     }
 
@@ -157,8 +157,8 @@ impl Sleeper for Panics {
         false
     }
 
-    fn look_each(&self) -> u32 {
-        self.in_function("look_each");
+    fn runs_per_check(&self) -> u32 {
+        self.in_function("runs_per_check");
         1
     }
 
@@ -212,7 +212,7 @@ fn a_sleeper_that_panics_aborts_the_process_without_unwinding() {
         return;
     }
     const FUNCTION: &str = "FUNCTION_THAT_PANICS";
-    const ALL: [&str; 6] = ["now", "look", "look_each", "choose", "sleep", "jumps"];
+    const ALL: [&str; 6] = ["now", "look", "runs_per_check", "choose", "sleep", "jumps"];
     if let Ok(function) = std::env::var(FUNCTION) {
         let function = ALL.into_iter().find(|name| *name == function).unwrap();
         return wait_by_a_sleeper_that_panics(function);

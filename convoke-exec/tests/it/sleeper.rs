@@ -38,7 +38,7 @@ impl Sleeper for Clock {
         self.slept_until.lock().unwrap().push(until - self.start);
     }
 
-    fn look(&self) {}
+    fn check(&self) {}
 
     fn wake(&self) {}
 

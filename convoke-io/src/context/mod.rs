@@ -242,7 +242,7 @@ impl IoContext {
         let _stops_end_here = ForgetStops(&self.shared);
         loop {
             self.run_loop.rouse();
-            self.shared.look();
+            self.shared.check();
             self.run_loop.run_ready();
             // The descriptor did not announce work that was posted since `rouse`.
             if self.run_loop.doze() {

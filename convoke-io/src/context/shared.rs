@@ -68,7 +68,7 @@ impl Sleeper for IoShared {
         }
     }
 
-    fn look(&self) {
+    fn check(&self) {
         self.sleep(Some(self.driver.now()));
     }
 
@@ -80,8 +80,8 @@ impl Sleeper for IoShared {
         self.driver.jumps()
     }
 
-    fn look_each(&self) -> u32 {
-        self.driver.look_each()
+    fn runs_per_check(&self) -> u32 {
+        self.driver.runs_per_check()
     }
 
     fn choose(&self, queued: usize) -> usize {

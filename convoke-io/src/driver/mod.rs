@@ -206,11 +206,11 @@ pub trait Driver: Send + Sync + 'static {
     }
 
     /// Returns the maximum number of work items that the context runs between two waits.
-    fn look_each(&self) -> u32 {
-        convoke_exec::raw::LOOK_EACH
+    fn runs_per_check(&self) -> u32 {
+        convoke_exec::raw::RUNS_PER_CHECK
     }
 
-    /// Chooses which of `queued` work items runs next. Called once per [`look_each`](Driver::look_each) items, if
+    /// Chooses which of `queued` work items runs next. Called once per [`runs_per_check`](Driver::runs_per_check) items, if
     /// two or more are queued.
     fn choose(&self, queued: usize) -> usize {
         let _ = queued;

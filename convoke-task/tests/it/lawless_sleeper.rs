@@ -42,12 +42,12 @@ struct Lawless<F> {
     calls: AtomicUsize,
     clock: fn() -> Instant,
     choice: usize,
-    look_each: u32,
+    runs_per_check: u32,
 }
 
 impl<F: Fn(Called, usize) + Send + Sync> Lawless<F> {
     fn new(on_call: F) -> Self {
-        Self { on_call, calls: AtomicUsize::new(0), clock: Instant::now, choice: 0, look_each: 1 }
+        Self { on_call, calls: AtomicUsize::new(0), clock: Instant::now, choice: 0, runs_per_check: 1 }
     }
 
     fn called(&self, called: Called) {
@@ -66,7 +66,7 @@ impl<F: Fn(Called, usize) + Send + Sync> Sleeper for Lawless<F> {
         thread::yield_now();
     }
 
-    fn look(&self) {
+    fn check(&self) {
         self.called(Called::Look);
     }
 
@@ -79,9 +79,9 @@ impl<F: Fn(Called, usize) + Send + Sync> Sleeper for Lawless<F> {
         false
     }
 
-    fn look_each(&self) -> u32 {
+    fn runs_per_check(&self) -> u32 {
         self.called(Called::LookEach);
-        self.look_each
+        self.runs_per_check
     }
 
     fn choose(&self, _: usize) -> usize {
@@ -205,8 +205,8 @@ fn a_sleeper_that_comes_back_into_its_loop_ends_in_order() {
 
 #[test]
 fn who_chooses_what_is_not_there_gets_the_first() {
-    for (choice, look_each) in [(usize::MAX, 1), (3, 0), (1, u32::MAX), (2, 1)] {
-        let sleeper = Lawless { choice, look_each, ..Lawless::new(|_, _| {}) };
+    for (choice, runs_per_check) in [(usize::MAX, 1), (3, 0), (1, u32::MAX), (2, 1)] {
+        let sleeper = Lawless { choice, runs_per_check, ..Lawless::new(|_, _| {}) };
         assert_eq!(uses(&RunLoop::over(Arc::new(sleeper), None)), 1);
     }
 }
@@ -365,8 +365,8 @@ impl<S: Sleeper, F: Fn() -> Instant + Send + Sync> Sleeper for Clocked<S, F> {
         self.0.sleep(until);
     }
 
-    fn look(&self) {
-        self.0.look();
+    fn check(&self) {
+        self.0.check();
     }
 
     fn wake(&self) {

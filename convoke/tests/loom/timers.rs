@@ -298,7 +298,7 @@ impl Sleeper for WakeFlag {
         unreachable!("a guest does not sleep");
     }
 
-    fn look(&self) {}
+    fn check(&self) {}
 
     fn wake(&self) {
         self.0.store(true, Ordering::Release);
