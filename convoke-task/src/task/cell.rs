@@ -134,10 +134,16 @@ union Body<F: Future> {
 }
 
 /// Creates the panic of a task for which there was no memory.
+#[inline]
 pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
+    no_memory_for(size_of::<F>(), location)
+}
+
+#[cold]
+#[inline(never)]
+fn no_memory_for(size: usize, location: &'static Location<'static>) -> Panic {
     Panic::new(format!(
-        "the frame allocator has no memory left for the task at {location}, whose future has {} bytes",
-        size_of::<F>()
+        "the frame allocator has no memory left for the task at {location}, whose future has {size} bytes"
     ))
 }
 
