@@ -130,7 +130,7 @@ pub enum Polled<T> {
     Stopped,
 }
 
-/// What to do with a body that waits.
+/// The next step with a body that waits.
 enum Next {
     /// Poll it once more, in the same poll.
     Again,
