@@ -16,31 +16,46 @@ pub(super) fn build(found: Found) -> Tree {
     let seen: Vec<&Seen> = in_order.iter().map(|&(_, _, index)| &tasks[index]).collect();
     let at = Places::of(seen.iter().map(|task| task.address));
     let named = Places::of(names.iter().map(|(address, _)| *address));
-    let mut below = vec![Vec::new(); seen.len()];
-    let mut roots = Vec::new();
+    // The youngest child of each task, and the next older sibling of each: as lists they would be more code.
+    let (mut youngest, mut older) = (vec![NO_TASK; seen.len()], vec![NO_TASK; seen.len()]);
+    let mut is_root = vec![false; seen.len()];
     for (index, task) in seen.iter().enumerate() {
         match task.above.and_then(|above| at.find(above)) {
-            Some(above) => below[above].push(index),
-            None => roots.push(index),
+            Some(above) => older[index] = core::mem::replace(&mut youngest[above], index),
+            None => is_root[index] = true,
         }
     }
     let mut placed = vec![false; seen.len()];
     let mut tree = Tree { tasks: Vec::with_capacity(seen.len()) };
+    // Tasks to place and their depths, as a stack. Recursion could overflow: tasks may nest deeply.
+    let mut next = Vec::new();
     // The roots, then all tasks that are under none of them because parents changed during the visit.
-    for root in roots.into_iter().chain(0..seen.len()) {
-        // Tasks to place and their depths, as a stack. Recursion could overflow: tasks may nest deeply.
-        let mut next = vec![(root, 0)];
-        while let Some((index, depth)) = next.pop() {
-            if !core::mem::replace(&mut placed[index], true) {
+    for only_roots in [true, false] {
+        for root in 0..seen.len() {
+            if only_roots && !is_root[root] {
+                continue;
+            }
+            next.push((root, 0));
+            while let Some((index, depth)) = next.pop() {
+                if core::mem::replace(&mut placed[index], true) {
+                    continue;
+                }
                 let name = named.find(seen[index].address).map(|index| names[index].1.clone());
                 tree.tasks.push(record(seen[index], name, depth));
-                next.extend(below[index].iter().rev().map(|child| (*child, depth + 1)));
+                let mut child = youngest[index];
+                while child != NO_TASK {
+                    next.push((child, depth + 1));
+                    child = older[child];
+                }
             }
         }
     }
     close(&mut tree.tasks);
     tree
 }
+
+/// No index of a task.
+const NO_TASK: usize = usize::MAX;
 
 /// A sort key, and the index of what it belongs to.
 type Key = (u64, usize, usize);

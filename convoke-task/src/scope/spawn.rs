@@ -240,11 +240,37 @@ impl<F> SpawnError<F> {
     #[cold]
     #[track_caller]
     pub(super) fn panic(self) -> ! {
-        panic!("{self}")
+        self.refusal().panic()
+    }
+
+    fn refusal(&self) -> Refusal {
+        Refusal { reason: self.reason, size: size_of::<F>() }
     }
 }
 
 impl<F> fmt::Display for SpawnError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal().fmt(f)
+    }
+}
+
+/// The reason why a child was not started, and the size of its future: without its type, so that the message is
+/// compiled once.
+struct Refusal {
+    reason: Refused,
+    size: usize,
+}
+
+impl Refusal {
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn panic(self) -> ! {
+        panic!("{self}")
+    }
+}
+
+impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
             Refused::Ended => f.write_str(
@@ -254,7 +280,7 @@ impl<F> fmt::Display for SpawnError<F> {
             Refused::NoMemory => write!(
                 f,
                 "the frame allocator has no memory left for a child whose future has {} bytes; it was not started",
-                size_of::<F>()
+                self.size
             ),
             Refused::WrongThread => f.write_str(
                 "a child that is `local` needs a scope whose executor has one thread, such as a run loop, and is started on \

@@ -134,10 +134,16 @@ union Body<F: Future> {
 }
 
 /// Creates the panic of a task for which there was no memory.
+#[inline]
 pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
+    no_memory_for(size_of::<F>(), location)
+}
+
+#[cold]
+#[inline(never)]
+fn no_memory_for(size: usize, location: &'static Location<'static>) -> Panic {
     Panic::new(format!(
-        "the frame allocator has no memory left for the task at {location}, whose future has {} bytes",
-        size_of::<F>()
+        "the frame allocator has no memory left for the task at {location}, whose future has {size} bytes"
     ))
 }
 
@@ -361,15 +367,6 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     }
 }
 
-/// Returns true if a task whose parent was told already leaves now. Otherwise the receiver of a remote wake lets it
-/// leave.
-#[cold]
-#[inline(never)]
-fn leaves_after_all(task: Alive<'_>) -> bool {
-    let header = task.header();
-    header.state.leave_after_all(header.access()) != Leave::Later
-}
-
 /// Reports a future that is leaked.
 #[cold]
 #[inline(never)]
@@ -466,7 +463,7 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
         // Set before the state says what comes: the receiver of a remote wake that the task may have to wait
         // for calls it through its kind.
         self.set_left();
-        if leaves_after_all(self.0) {
+        if self.header().state.leave_after_all(self.header().access()) != Leave::Later {
             self.drop_own_reference();
         }
     }

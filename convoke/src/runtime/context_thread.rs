@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::{Arc, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use convoke_core::raw::sync::thread::{self, Thread};
@@ -16,7 +15,7 @@ pub(super) struct ContextThread {
     executor: IoExecutor,
     /// Keeps the context running.
     work: Option<Work>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl ContextThread {

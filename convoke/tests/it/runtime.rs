@@ -409,3 +409,26 @@ fn what_comes_back_from_blocking_work_does_its_io_as_the_task_that_waits() {
     });
     assert!(outcome.unwrap().unwrap().unwrap().ip().is_loopback());
 }
+
+/// Returns the number of threads of this process whose name starts like that.
+#[cfg(target_os = "linux")]
+fn threads_named(start: &str) -> usize {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).ok());
+    names.filter(|name| name.starts_with(start)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_pool_starts_when_it_is_first_asked_for() {
+    let runtime = Runtime::builder().contexts(1).build().unwrap();
+    assert_eq!(threads_named("convoke-pool"), 0);
+    let outcome = runtime.block_on(async {
+        let pool = runtime::current().unwrap().pool();
+        run_on(&pool, async { thread::current().name().map(str::to_owned) }).await
+    });
+    let name = outcome.unwrap().expect("a thread of the pool has a name");
+    assert!(threads_named(&name[..8]) > 0, "{name}");
+    drop(runtime);
+    assert_eq!(threads_named("convoke-pool"), 0);
+}

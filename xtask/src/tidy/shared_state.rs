@@ -121,7 +121,6 @@ const EXCEPTIONS: &[Exception] = &[
             ("Mutex", "convoke-task/src/blocking/threads_of_a_model.rs"),
             ("Mutex", "convoke-task/src/launch/leaked_root.rs"),
             ("OnceLock park park_timeout unpark", "convoke-exec/src/time/fallback.rs"),
-            ("park unpark", "convoke/src/runtime/context_thread.rs"),
         ],
     },
     Exception {

@@ -20,16 +20,18 @@ static DEPOTS: [Depot; CLASSES] = [const { Depot::new() }; CLASSES];
 /// classes may be busy.
 #[repr(align(64))]
 struct Depot {
-    /// The number of magazines with frames. A thread reads it without the lock: as long as it is zero, frames
-    /// come from the system.
-    filled: AtomicUsize,
+    /// The bytes of the frames in filled magazines, changed under the lock. A thread reads it without the lock: as
+    /// long as it is zero, frames come from the system.
+    bytes: AtomicUsize,
     magazines: Mutex<Magazines>,
 }
 
+// A depot is one cache line, and all of them are in the file of every program.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Depot>() == 64);
+
 struct Magazines {
     filled: Vec<Magazine>,
-    /// The bytes of the frames in `filled`.
-    bytes: usize,
     empty: Vec<Magazine>,
 }
 
@@ -37,13 +39,12 @@ struct Magazines {
 pub(super) fn take_filled(class: Class, empty: Option<Magazine>) -> Result<Magazine, Option<Magazine>> {
     let depot = &DEPOTS[class.number()];
     // A stale zero costs an allocation from the system; the frames are found next time.
-    if depot.filled.load(Ordering::Relaxed) == 0 {
+    if depot.bytes.load(Ordering::Relaxed) == 0 {
         return Err(empty);
     }
     let mut magazines = depot.lock();
     let Some(filled) = magazines.filled.pop() else { return Err(empty) };
-    magazines.bytes -= filled.bytes();
-    depot.filled.store(magazines.filled.len(), Ordering::Relaxed);
+    depot.bytes.store(depot.bytes.load(Ordering::Relaxed) - filled.bytes(), Ordering::Relaxed);
     let unplaced = empty.map(|empty| put(&mut magazines.empty, empty));
     // Before a magazine for which there is no memory is freed.
     drop(magazines);
@@ -57,11 +58,11 @@ pub(super) fn give_filled(mut filled: Magazine) -> Option<Magazine> {
     let bytes = filled.bytes();
     let depot = &DEPOTS[filled.class().number()];
     let mut magazines = depot.lock();
-    if magazines.bytes + bytes <= DEPOT_BYTES {
+    let all = depot.bytes.load(Ordering::Relaxed) + bytes;
+    if all <= DEPOT_BYTES {
         match put(&mut magazines.filled, filled) {
             Ok(()) => {
-                magazines.bytes += bytes;
-                depot.filled.store(magazines.filled.len(), Ordering::Relaxed);
+                depot.bytes.store(all, Ordering::Relaxed);
                 return magazines.empty.pop();
             }
             Err(unplaced) => filled = unplaced,
@@ -96,8 +97,8 @@ fn put(list: &mut Vec<Magazine>, magazine: Magazine) -> Result<(), Magazine> {
 
 impl Depot {
     const fn new() -> Self {
-        let magazines = Magazines { filled: Vec::new(), bytes: 0, empty: Vec::new() };
-        Self { filled: AtomicUsize::new(0), magazines: Mutex::new(magazines) }
+        let magazines = Magazines { filled: Vec::new(), empty: Vec::new() };
+        Self { bytes: AtomicUsize::new(0), magazines: Mutex::new(magazines) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Magazines> {
