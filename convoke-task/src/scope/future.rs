@@ -215,10 +215,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
             if this.stored.is_none() && !budget::may_proceed(cx) {
                 return Poll::Pending;
             }
-            if !*this.stopping {
-                // Before the first check for a stop: one that comes later is heard there.
-                this.block.listening.listen(frame, block);
-            }
+            this.block.listening.end_if_moved(frame);
             let held = Frame::held_before();
             let mut clone = None;
             let mut body_waits = is_there(body.as_mut());
@@ -254,6 +251,11 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                         };
                     }
                 }
+            }
+            if !*this.stopping {
+                // Not before it waits: a scope that ends in one poll need not listen. A request that was made
+                // during this poll has woken the task, and is passed on by the next one.
+                this.block.listening.listen(frame, block);
             }
             if *this.stopping || !body_waits {
                 // Body or children are still ending: the task must not end before them.

@@ -2,8 +2,8 @@
 //! the scopes that are open in it, to their children, and so on. No task is polled for it. Without this, a
 //! child would hear of a stop only after its parent was polled, which may be busy or queued behind others.
 //!
-//! A scope whose future is polled in a task is a *listener* of that task, unless a shield or a generator is
-//! around it: then the stop of the task may not concern it, and it hears of a stop when it is polled. The rules:
+//! A scope whose future waits in a task is a *listener* of that task, unless a shield or a generator is around it:
+//! then the stop of the task may not concern it, and it hears of a stop when it is polled. The rules:
 //!
 //! 1. The list of listeners is in the cold state of the task, which is there as long as the task's memory, and
 //!    is used under its lock. `State::listen` says that there is one.
@@ -122,18 +122,25 @@ unsafe impl Send for Listening {}
 unsafe impl Sync for Listening {}
 
 impl Listening {
-    /// Makes the value hear of a stop of the task that polls its future in this frame. Does nothing if the
-    /// future was polled there before.
+    /// Makes the value hear of a stop of the task that polls its future in this frame. Does nothing if it does
+    /// already. [`end_if_moved`](Listening::end_if_moved) was called in the same poll.
     #[inline]
     pub(crate) fn listen<T: HearsStop>(&mut self, frame: &Frame<'_>, value: &FrameArc<T>) {
-        let owner = core::ptr::from_ref(frame.operation_owner()).addr();
-        let polled_in = if frame.is_sheltered() { 0 } else { owner };
+        let polled_in = place_of(frame);
         if polled_in != self.polled_in {
             self.polled_in = polled_in;
-            self.end();
-            if let Some(task) = Inside::of(frame.operation_owner()).filter(|_| polled_in != 0) {
+            if let Some(task) = Inside::of(frame.operation_owner()) {
                 self.begin(task, value);
             }
+        }
+    }
+
+    /// Takes the value off its list, if the future is polled elsewhere now: in another task, or under a shield.
+    #[inline]
+    pub(crate) fn end_if_moved(&mut self, frame: &Frame<'_>) {
+        if self.polled_in != 0 && self.polled_in != place_of(frame) {
+            self.polled_in = 0;
+            self.end();
         }
     }
 
@@ -178,6 +185,12 @@ impl Listening {
             }
         }
     }
+}
+
+/// Returns the address of the owner of the frame, or zero if the frame is sheltered.
+#[inline]
+fn place_of(frame: &Frame<'_>) -> usize {
+    if frame.is_sheltered() { 0 } else { core::ptr::from_ref(frame.operation_owner()).addr() }
 }
 
 impl Drop for Listening {

@@ -414,7 +414,8 @@ fn what_comes_back_from_blocking_work_does_its_io_as_the_task_that_waits() {
 #[cfg(target_os = "linux")]
 fn threads_named(start: &str) -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).ok());
+    let names =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).ok());
     names.filter(|name| name.starts_with(start)).count()
 }
 
