@@ -188,7 +188,7 @@ enum End<O> {
 impl<O> BlockGuard<O> {
     /// Gives up the block of a scope that has ended.
     fn end(&mut self) {
-        self.listening = Listening::default();
+        self.listening.end();
         self.block = None;
     }
 }
@@ -196,7 +196,7 @@ impl<O> BlockGuard<O> {
 impl<O> Drop for BlockGuard<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            self.listening = Listening::default();
+            self.listening.end();
             Frame::current(|frame| Block::abandon(block, frame));
         }
     }

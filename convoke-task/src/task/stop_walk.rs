@@ -169,9 +169,17 @@ impl Listening {
         header.state.listen(header.access());
     }
 
-    /// Takes the value off the list.
+    /// Takes the value off the list, if it is in one.
     #[inline]
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
+        if self.added.is_some() {
+            self.remove();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove(&mut self) {
         let Some((task, listener)) = self.added.take() else { return };
         let listeners = task.alive().header().listeners().expect("`begin` made the list");
         let mut list = listeners.0.lock();
