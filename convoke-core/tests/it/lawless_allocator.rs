@@ -122,9 +122,9 @@ fn work_that_gets_no_memory_ends_and_nothing_is_lost() {
     let (outcome, frames) = run(Law::NoMemoryAt(usize::MAX));
     assert_eq!(outcome, Outcome::Value(15));
     assert!(frames >= 3, "{frames} frames: too few to be a test");
-    let spared: Vec<_> = (0..frames).filter(|at| run(Law::NoMemoryAt(*at)).0 == Outcome::Value(15)).collect();
-    // The frame with which the scope hears of a stop at once. Without it, it does when its task is polled.
-    assert_eq!(spared.len(), 1, "frames {spared:?} were not needed");
+    for at in 0..frames {
+        assert_ne!(run(Law::NoMemoryAt(at)).0, Outcome::Value(15), "frame {at} was needed");
+    }
 }
 
 #[test]

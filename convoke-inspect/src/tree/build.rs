@@ -31,8 +31,8 @@ pub(super) fn build(found: Found) -> Tree {
     let mut next = Vec::new();
     // The roots, then all tasks that are under none of them because parents changed during the visit.
     for only_roots in [true, false] {
-        for root in 0..seen.len() {
-            if only_roots && !is_root[root] {
+        for (root, is_root) in is_root.iter().enumerate() {
+            if only_roots && !is_root {
                 continue;
             }
             next.push((root, 0));
