@@ -62,7 +62,7 @@ pub struct Receiver<T>(Reader<T>);
 /// Error of [`Receiver::recv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecvError {
-    /// This receiver was too slow, and missed so many messages. The next call receives the oldest one that is
+    /// This receiver was too slow, and missed this many messages. The next call receives the oldest one that is
     /// still in the channel.
     Lagged(u64),
     /// The channel is closed, and this receiver has received all messages.
@@ -74,14 +74,14 @@ pub enum RecvError {
 pub enum TryRecvError {
     /// There is no message now, but one may still be sent.
     Empty,
-    /// This receiver was too slow, and missed so many messages. The next call receives the oldest one that is
+    /// This receiver was too slow, and missed this many messages. The next call receives the oldest one that is
     /// still in the channel.
     Lagged(u64),
     /// The channel is closed, and this receiver has received all messages.
     Closed,
 }
 
-/// Error of a [`Receiver`] as a stream: it was too slow, and missed so many messages. The next item is the
+/// Error of a [`Receiver`] as a stream: it was too slow, and missed this many messages. The next item is the
 /// oldest one that is still in the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lagged(pub u64);

@@ -228,7 +228,7 @@ impl TaskHeader {
 /// Functions for a value in a `FrameArc`.
 trait HasKind: HearsStop {
     const KIND: &'static ListenerKind = &ListenerKind {
-        // SAFETY: the callers of `keep` hold the lock of a list that the listener is in: rule 2.
+        // SAFETY: rule 2: `add_listeners`, which alone calls `keep`, holds the lock of the list that the listener is in.
         keep: |value| unsafe { FrameArc::<Self>::count_raw(value) },
         tell: |value, walk| {
             // SAFETY: rule 3: the walk counted this reference by `keep`, and gives it up here, once.

@@ -59,7 +59,7 @@
 //! listener whose connections cannot be spread.
 //!
 //! **A budget of 128 awaits per poll.** *Instead of* yielding at every await, or never. Then the task runs behind what
-//! timers and sockets have woken. *Price:* two instructions for each await that is ready. *Revisit if* the lateness beside
+//! timers and sockets have woken. *Price:* a few instructions for each await that is ready. *Revisit if* the lateness beside
 //! a busy task (`fairness_*` of the bench) is more than tokio's.
 //!
 //! **A foreign future that waits after a stop counts as stopped.** *Instead of* waiting for it for ever

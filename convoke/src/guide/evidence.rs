@@ -18,7 +18,7 @@
 //! | the system's (glibc) | 160 | 4.2 |
 //! | `Box::pin` on the system's | 174 | 4.6 |
 //!
-//! What differs here: an `async fn` that is awaited directly lies inside its caller and is not allocated at all. Only tasks,
+//! One thing differs here: an `async fn` that is awaited directly lies inside its caller and is not allocated at all. Only tasks,
 //! erased futures and recursion need a frame. So the allocator decides the cost of a spawn, and not of every call.
 //!
 //! # Predictions (§9.7)
@@ -28,7 +28,7 @@
 //! | 1 | the protocol is enough for all byte-oriented I/O | holds so far for sockets (TCP, UDP, Unix, pipes and other descriptors), names, signals, timers, the simulated network and disk, all behind one [driver contract](crate::driver). Files on real disks are not built yet |
 //! | 2 | the allocator that is found through a thread-local variable is within 10 % of its benchmark everywhere | measured on Linux only. Inside a task, where the variable is read, a frame takes 77 instructions and not 38; a `Box::pin` there takes 180 |
 //! | 3 | launching with two calls is no barrier | not measurable here; the launch is `launch(&executor).start(future)`, and applications use `#[convoke::main]` |
-//! | 4 | the indirect call of an erased executor is below 5 % of an I/O operation | holds: a hop takes 81 instructions with the executor's type and 95 without it. An echo of 64 bytes over TCP takes the server about 600 instructions of its own and the kernel some thousand: below 0.5 % |
+//! | 4 | the indirect call of an erased executor is below 5 % of an I/O operation | holds: a hop takes 81 instructions with the executor's type and 95 without it. An echo of 64 bytes over TCP takes the server about 600 instructions of its own, so that one erased hop is 2 % of these, and less of the whole operation, most of which is the kernel's |
 //! | 5 | one type parameter is enough for a task | holds: tasks, handles and scopes name no executor and no environment |
 //! | 6 | three libraries adopt it in five years | too early |
 //!

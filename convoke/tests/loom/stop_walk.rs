@@ -58,7 +58,6 @@ fn an_owned_task_begins_to_listen_while_a_remote_thread_asks_it_to_stop() {
 fn a_scope_opens_and_ends_while_its_task_is_asked_to_stop_from_another_thread() {
     static HEARD: Reached = Reached::new();
     static NOT_HEARD: Reached = Reached::new();
-    static STOPPED: Reached = Reached::new();
     static ENDED: Reached = Reached::new();
     explore(1, || {
         let (executor, heard, source) = (Threads::default(), Count::default(), StopSource::new());
@@ -84,19 +83,16 @@ fn a_scope_opens_and_ends_while_its_task_is_asked_to_stop_from_another_thread() 
         assert_eq!(frames.counts().0, 0, "frames are left");
         HEARD.here_if(heard.get() == 1);
         NOT_HEARD.here_if(heard.get() == 0);
-        STOPPED.here_if(outcome == Outcome::Stopped);
         ENDED.here_if(outcome == Outcome::Value(()));
     });
     HEARD.assert("the child heard of the stop");
     NOT_HEARD.assert("the child ended before");
     ENDED.assert("the scope ended with its value");
-    let _ = &STOPPED;
 }
 
 #[test]
 fn a_child_opens_a_scope_elsewhere_while_it_is_asked_to_stop_through_its_handle() {
     static STOPPED: Reached = Reached::new();
-    static ENDED: Reached = Reached::new();
     explore(1, || {
         let executor = Threads::default();
         let (there, below) = (executor.clone(), executor.clone());
@@ -125,8 +121,6 @@ fn a_child_opens_a_scope_elsewhere_while_it_is_asked_to_stop_through_its_handle(
         executor.join();
         assert_eq!(frames.counts().0, 0, "frames are left");
         STOPPED.here_if(outcome == Outcome::Value(None));
-        ENDED.here_if(outcome == Outcome::Value(Some(7)));
     });
     STOPPED.assert("the child was stopped");
-    let _ = &ENDED;
 }
