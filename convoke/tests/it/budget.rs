@@ -24,7 +24,8 @@ use convoke::time::{DelayQueue, deadline, interval_at, stop_after};
 /// Runs a loop over `$one`, which is ready each time, beside a sibling that needs one run. The sibling runs
 /// before the loop has completed more awaits than its budget.
 macro_rules! lets_a_sibling_run {
-    ($($name:ident: |$scope:ident| { $($setup:tt)* } => $one:expr;)*) => { $(
+    ($($(#[$attribute:meta])* $name:ident: |$scope:ident| { $($setup:tt)* } => $one:expr;)*) => { $(
+        $(#[$attribute])*
         #[test]
         fn $name() {
             let outcome = io_context().unwrap().block_on(async {
@@ -158,10 +159,12 @@ mod ready {
             convoke::io::write_all(&mut near, b"!").await.unwrap();
             convoke::io::read_exact(&mut far, &mut [0]).await
         };
+        #[cfg_attr(miri, ignore = "needs a kernel: sockets")]
         datagrams: |s| {
             let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             let own = socket.local_addr().unwrap();
         } => socket.send_to(b"!", own).await;
+        #[cfg_attr(miri, ignore = "needs a kernel: sockets")]
         stream_write: |s| { let (near, _far) = connected().await; } => near.write(b"!").await;
         own_future: |s| {} => std::future::poll_fn(|cx| budget::poll_proceed(cx).map(budget::Permission::spend)).await;
     }
@@ -371,6 +374,7 @@ fn a_sleep_is_over_before_a_busy_task_runs_twice() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs a kernel: signals")]
 fn a_consumer_of_a_busy_channel_does_not_hide_a_signal() {
     use convoke::signal::{Signal, raise, signals};
 
@@ -417,6 +421,7 @@ fn work_from_outside_runs_beside_a_busy_task_of_a_pool() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs a kernel: sockets")]
 fn checkpoints_between_sends_do_not_hide_datagrams_from_their_reader() {
     const SENDS: u32 = 2000;
     let outcome = io_context().unwrap().block_on(async {

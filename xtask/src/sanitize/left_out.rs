@@ -40,6 +40,8 @@ const LEFT_OUT: &[LeftOut] = &[
             ("convoke::it", "random_ways"),
             ("convoke::it", "resolver"),
             ("convoke::it", "runtime"),
+            ("convoke::it", "server"),
+            ("convoke::it", "server_program"),
             ("convoke::it", "services"),
             ("convoke::it", "sockets"),
         ],
