@@ -13,13 +13,16 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomPinned;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-/// The links of a node, inside of it. Creating them writes nothing.
+/// The links of a node, inside of it. Creating them writes nothing. They make the node `!Unpin`: a list points to
+/// it, so neither a `&mut` nor a `Box` of it, moved or not, may claim to be the only way to it.
 pub struct Links<N> {
     next: Cell<MaybeUninit<Option<NonNull<N>>>>,
     before: Cell<MaybeUninit<NonNull<N>>>,
+    _pinned: PhantomPinned,
 }
 
 /// A node of an [`IntrusiveList`].
@@ -40,7 +43,11 @@ impl<N> Links<N> {
     /// Creates the links of a node that is in no list.
     #[inline]
     pub const fn new() -> Self {
-        Self { next: Cell::new(MaybeUninit::uninit()), before: Cell::new(MaybeUninit::uninit()) }
+        Self {
+            next: Cell::new(MaybeUninit::uninit()),
+            before: Cell::new(MaybeUninit::uninit()),
+            _pinned: PhantomPinned,
+        }
     }
 
     #[inline]

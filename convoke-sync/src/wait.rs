@@ -6,7 +6,6 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
-use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::task::{Context, Waker};
 
@@ -17,7 +16,6 @@ use convoke_core::raw::discard;
 pub(crate) struct Wait<'q, S, P, const LISTS: usize = 1> {
     queue: &'q WaitQueue<S, P, LISTS>,
     node: Node<P>,
-    _pinned: PhantomPinned,
 }
 
 // SAFETY: the queue is shared with other threads, and is `Sync` if `S` and `P` are `Send`. The payload moves
@@ -29,7 +27,7 @@ unsafe impl<S: Send, P: Send, const LISTS: usize> Sync for Wait<'_, S, P, LISTS>
 impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
     #[inline]
     pub(crate) fn new(queue: &'q WaitQueue<S, P, LISTS>) -> Self {
-        Self { queue, node: Node::new(), _pinned: PhantomPinned }
+        Self { queue, node: Node::new() }
     }
 
     /// Returns the address of the node. It is only compared.

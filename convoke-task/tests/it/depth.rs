@@ -93,6 +93,36 @@ fn a_failure_comes_up_from_any_depth_of_scopes() {
     });
 }
 
+/// Opens a scope whose body opens a scope, and so on, all in one task: bodies are polled inside each other, as functions
+/// call each other, and use the stack. A level without optimisation takes three kilobytes.
+fn scopes_in_bodies(levels: usize) -> Boxed<usize> {
+    Box::pin(async move {
+        if levels == 0 {
+            return 0;
+        }
+        scope(async |_| scopes_in_bodies(levels - 1).await + 1).await
+    })
+}
+
+#[test]
+fn five_hundred_scopes_in_bodies_of_scopes_fit_on_a_small_stack() {
+    const LEVELS: usize = if cfg!(miri) { 50 } else { 500 };
+    on_a_small_stack(|| assert_eq!(block_on(scopes_in_bodies(LEVELS)), Outcome::Value(LEVELS)));
+}
+
+#[test]
+fn scopes_in_bodies_end_at_any_depth_if_a_level_is_a_task() {
+    fn through_tasks(levels: usize) -> Boxed<usize> {
+        Box::pin(async move {
+            if levels == 0 {
+                return 0;
+            }
+            scope(async |_| task(through_tasks(levels - 1)).await + 1).await
+        })
+    }
+    on_a_small_stack(|| assert_eq!(block_on(through_tasks(DEEP)), Outcome::Value(DEEP)));
+}
+
 #[test]
 fn tasks_that_await_tasks_end_at_any_depth_on_a_pool() {
     let pool = ThreadPool::new(2).unwrap();
