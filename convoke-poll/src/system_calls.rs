@@ -73,7 +73,7 @@ fn length(result: isize) -> io::Result<usize> {
 
 /// The system calls by their numbers. Only on 64-bit systems: 32-bit Linux has them under several numbers, by
 /// its age.
-#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64", not(miri)))]
 mod direct {
     use core::ffi::c_void;
     use core::mem::MaybeUninit;
@@ -127,8 +127,8 @@ mod direct {
     }
 }
 
-/// The functions of `socket2` and of the C library.
-#[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
+/// The functions of `socket2` and of the C library. Miri knows these, and not the numbers of system calls.
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64", not(miri))))]
 mod direct {
     use std::io;
     use std::os::fd::BorrowedFd;
