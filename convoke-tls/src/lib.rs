@@ -1,0 +1,77 @@
+//! TLS over any stream, by rustls. What a peer must receive is sent on every exit: the rest of a record, then
+//! close_notify, then the end of the connection.
+//!
+//! A [`TlsAcceptor`] turns accepted connections into TLS streams, a [`TlsConnector`] those that were opened.
+//! Both yield a [`TlsStream`], which reads and writes like the stream below it, and which
+//! [`using`](convoke_task::using()) closes. [`Identity`] holds a certificate with its key, [`Roots`] the
+//! authorities to trust.
+//!
+//! ```
+//! use std::io;
+//! use convoke::net::TcpStream;
+//! use convoke::prelude::*;
+//! use convoke::io::write_all;
+//! use convoke_tls::TlsAcceptor;
+//!
+//! async fn greet(acceptor: &TlsAcceptor, client: TcpStream) -> io::Result<()> {
+//!     let client = acceptor.accept(client).await?;
+//!     using(client, async |mut client| {
+//!         // However this ends, close_notify follows.
+//!         write_all(&mut *client, b"hello\n").await
+//!     })
+//!     .await
+//! }
+//! ```
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `acceptor`, `connector` | the two ways to a TLS stream, with their limits |
+//! | `stream`, `methods` | the TLS stream: reading, writing, closing |
+//! | `split` | its two halves, for two tasks |
+//! | `session` | the TLS state of a connection, without I/O |
+//! | `buffer` | leased buffers: an idle connection has none |
+//! | `identity`, `roots` | certificates: one's own, and those to trust |
+//! | `sni` | the name that a client asks for |
+//! | `crypto`, `handshake_time` | what both ways share |
+//! | `error` | failures of the protocol |
+
+// The protocol between the parts, all of it in the polls of one stream:
+//
+// 1. `Session` holds the state of rustls and three buffers: `incoming` (received records), `plain` (decrypted
+//    bytes that nobody has read), `outgoing` (records to send). It does no I/O, and knows no waker.
+// 2. Records are sent in the order in which they were made, so everything goes through `outgoing`. A write
+//    accepts plaintext only when `outgoing` is empty: at most one record of a write waits there.
+// 3. `TlsStream` moves bytes between the session and the stream below. Every poll, of a read too, first tries
+//    to send `outgoing`: a program that writes and then reads the answer needs no flush.
+// 4. A poll that ends `Pending`, because the stream below waits or was stopped, leaves the session as it is. The
+//    next write, flush or close goes on from there.
+// 5. A buffer that is empty at the end of a poll goes back to the cache of the thread.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod acceptor;
+mod buffer;
+mod connector;
+mod crypto;
+mod error;
+mod handshake_time;
+mod identity;
+mod methods;
+mod roots;
+mod session;
+mod sni;
+mod split;
+mod stream;
+
+pub use acceptor::{AcceptorBuilder, HANDSHAKES, TlsAcceptor};
+pub use connector::{ConnectorBuilder, TlsConnector};
+pub use error::TlsError;
+pub use handshake_time::HANDSHAKE_TIME;
+pub use identity::Identity;
+pub use roots::Roots;
+pub use session::ProtocolVersion;
+pub use split::{TlsReadHalf, TlsWriteHalf};
+pub use stream::TlsStream;
+
+/// The engine, for configurations that the builders do not offer.
+pub use rustls;
