@@ -1,0 +1,145 @@
+//! The limits of a server: each has a name, and a default that is safe on the open Internet.
+
+use core::time::Duration;
+
+/// The default maximum number of requests that a server works on at a time.
+pub const REQUESTS: usize = 16_384;
+/// The default maximum size of the head of a request: request line and header fields.
+pub const HEADER_BYTES: usize = 32 * 1024;
+/// The default maximum number of header fields of a request.
+pub const HEADERS: usize = 100;
+/// The default time that the head of a request may take, from its first byte to its last.
+pub const HEADER_TIME: Duration = Duration::from_secs(10);
+/// The default maximum size of the body of a request.
+pub const BODY_BYTES: u64 = 2 * 1024 * 1024;
+/// The default time that the body of a request may take, from the end of the head to its last byte.
+pub const BODY_TIME: Duration = Duration::from_secs(60);
+/// The default time for which a connection without a request is kept open.
+pub const IDLE_TIME: Duration = Duration::from_secs(60);
+/// The default time for which a client may accept not a single byte of what is sent to it.
+pub const WRITE_TIME: Duration = Duration::from_secs(30);
+/// The default maximum number of requests at a time on one connection by HTTP/2.
+pub const STREAMS: u32 = 100;
+
+/// The number of header fields that the type of HTTP's headers can hold.
+const MOST_HEADERS: usize = 32_768;
+
+/// The smallest buffer that hyper reads heads into.
+const SMALLEST_BUFFER: usize = 8192;
+
+/// Limits of what clients may ask of a server. Those of connections are set with
+/// [`Server::connections`](crate::Server::connections).
+///
+/// `Duration::MAX`, `u64::MAX` and `usize::MAX` mean no limit, except for [`headers`](Limits::headers).
+///
+/// ```
+/// use std::time::Duration;
+/// use convoke_http::Limits;
+///
+/// let uploads = Limits::new().body_bytes(1 << 30).body_time(Duration::from_secs(3600));
+/// # drop(uploads);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "limits do nothing until a server gets them"]
+pub struct Limits {
+    pub(crate) requests: usize,
+    pub(crate) header_bytes: usize,
+    pub(crate) headers: usize,
+    pub(crate) header_time: Duration,
+    pub(crate) body_bytes: u64,
+    pub(crate) body_time: Duration,
+    pub(crate) idle_time: Duration,
+    pub(crate) write_time: Duration,
+    pub(crate) streams: u32,
+}
+
+impl Limits {
+    /// Creates the default limits.
+    pub const fn new() -> Self {
+        Self {
+            requests: REQUESTS,
+            header_bytes: HEADER_BYTES,
+            headers: HEADERS,
+            header_time: HEADER_TIME,
+            body_bytes: BODY_BYTES,
+            body_time: BODY_TIME,
+            idle_time: IDLE_TIME,
+            write_time: WRITE_TIME,
+            streams: STREAMS,
+        }
+    }
+
+    /// Sets the maximum number of requests at a time, of all connections together: [`REQUESTS`] by default. A further
+    /// one is answered with 503.
+    pub const fn requests(mut self, requests: usize) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// Sets the maximum size of the head of a request: [`HEADER_BYTES`] by default. A larger one is answered with 431.
+    pub const fn header_bytes(mut self, bytes: usize) -> Self {
+        self.header_bytes = bytes;
+        self
+    }
+
+    /// Sets the maximum number of header fields of a request: [`HEADERS`] by default, and at most 32,768. A request with
+    /// more is answered with 431. By HTTP/1 each request needs memory for that many.
+    pub const fn headers(mut self, headers: usize) -> Self {
+        self.headers = if headers < MOST_HEADERS { headers } else { MOST_HEADERS };
+        self
+    }
+
+    /// Sets the time that the head of a request may take by HTTP/1: [`HEADER_TIME`] by default. A slower one is
+    /// answered with 408, and its connection closed. By HTTP/2 a slow head is bounded by [`idle_time`](Self::idle_time).
+    pub const fn header_time(mut self, time: Duration) -> Self {
+        self.header_time = time;
+        self
+    }
+
+    /// Sets the maximum size of the body of a request: [`BODY_BYTES`] by default. A request that announces more is
+    /// answered with 413. If the size is not announced, reading beyond the limit is an
+    /// [error](crate::BodyError), which is answered with 413 if the service returns it.
+    pub const fn body_bytes(mut self, bytes: u64) -> Self {
+        self.body_bytes = bytes;
+        self
+    }
+
+    /// Sets the time that the body of a request may take: [`BODY_TIME`] by default. Reading later is an
+    /// [error](crate::BodyError), which is answered with 408 if the service returns it.
+    pub const fn body_time(mut self, time: Duration) -> Self {
+        self.body_time = time;
+        self
+    }
+
+    /// Sets the time for which a connection without a request is kept open: [`IDLE_TIME`] by default.
+    pub const fn idle_time(mut self, time: Duration) -> Self {
+        self.idle_time = time;
+        self
+    }
+
+    /// Sets the time for which a client may accept not a single byte of what is sent to it: [`WRITE_TIME`] by
+    /// default. Then its connection is closed, and its requests are asked to stop. By HTTP/2 the time also holds for each
+    /// stream, and only that one is reset.
+    pub const fn write_time(mut self, time: Duration) -> Self {
+        self.write_time = time;
+        self
+    }
+
+    /// Sets the maximum number of requests at a time on one connection by HTTP/2: [`STREAMS`] by default. Clients are
+    /// told this number, and have to wait.
+    pub const fn streams(mut self, streams: u32) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// Returns the size of the buffer that bounds a head which has no end yet.
+    pub(crate) fn head_buffer(&self) -> usize {
+        self.header_bytes.max(SMALLEST_BUFFER)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new()
+    }
+}

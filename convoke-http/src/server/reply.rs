@@ -1,0 +1,78 @@
+//! The part of a request that hyper holds: a handle. When a client hangs up, hyper drops it, and nothing else.
+
+use core::convert::Infallible;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use convoke_core::Outcome;
+use convoke_task::Scope;
+use convoke_task::scope::{Handle, HandleOutcome};
+use http::{Response, StatusCode};
+
+use super::reply_body::ReplyBody;
+use super::stalled::Seen;
+
+/// The response to a request, or the handle of the task that makes it. If it is dropped, that task is asked to stop, or
+/// finishes unheard if it has a `keeper`.
+pub(super) struct Reply<B: Send + 'static> {
+    state: State<B>,
+    /// The scope of the task, if the task is to finish although nobody waits for it.
+    keeper: Option<Scope<()>>,
+}
+
+enum State<B> {
+    Ready(Box<Response<ReplyBody<B>>>),
+    Running(HandleOutcome<Response<ReplyBody<B>>>),
+    Taken,
+}
+
+impl<B: Send + 'static> Reply<B> {
+    pub(super) fn ready(response: Response<ReplyBody<B>>) -> Self {
+        Self { state: State::Ready(Box::new(response)), keeper: None }
+    }
+
+    pub(super) fn running(handle: Handle<Response<ReplyBody<B>>>, keeper: Option<Scope<()>>) -> Self {
+        Self { state: State::Running(handle.outcome()), keeper }
+    }
+}
+
+// Nothing in it is pinned in place: a handle can be moved.
+impl<B: Send + 'static> Unpin for Reply<B> {}
+
+impl<B: Send + 'static> Future for Reply<B> {
+    type Output = Result<Response<ReplyBody<B>>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match &mut self.state {
+            State::Running(running) => Some(ready!(Pin::new(running).poll(cx))),
+            _ => None,
+        };
+        let response = match (core::mem::replace(&mut self.state, State::Taken), outcome) {
+            (_, Some(Outcome::Value(response))) => response,
+            // The handler has stopped by itself.
+            (_, Some(Outcome::Stopped)) => ReplyBody::of_server(StatusCode::SERVICE_UNAVAILABLE, None),
+            // Not the handler, whose panic is caught, but a destructor after it.
+            (_, Some(Outcome::Panicked(_))) => ReplyBody::of_server(StatusCode::INTERNAL_SERVER_ERROR, None),
+            (_, Some(Outcome::Error(never))) => match never {},
+            (State::Ready(response), None) => *response,
+            (_, None) => panic!("polled after completion"),
+        };
+        Seen::Output.record();
+        Poll::Ready(Ok(response))
+    }
+}
+
+impl<B: Send + 'static> Drop for Reply<B> {
+    fn drop(&mut self) {
+        if let (Some(keeper), State::Running(running)) =
+            (self.keeper.take(), core::mem::replace(&mut self.state, State::Taken))
+        {
+            let finish = async move {
+                drop(running.await);
+            };
+            // A scope that has ended cannot keep it: then it is asked to stop.
+            _ = keeper.child().try_spawn(finish);
+        }
+    }
+}

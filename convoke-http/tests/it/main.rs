@@ -1,0 +1,20 @@
+//! The integration tests of `convoke-http`: each file is a module of this one program. Most run in the simulator, with
+//! virtual time.
+
+mod cores;
+mod deadlines;
+mod drain;
+mod exchange;
+mod failures;
+mod hang_up;
+mod harness;
+mod hostile;
+mod hosts;
+mod limits;
+mod rt;
+mod streamed;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(feature = "tower")]
+mod tower;
+mod upgrades;
