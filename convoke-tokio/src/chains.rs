@@ -1,0 +1,168 @@
+//! The chains of each tokio runtime that have not ended: those that are awaited, and those whose future was
+//! dropped. `finish` asks them to stop and waits for them.
+
+use core::fmt;
+use core::panic::Location;
+use core::task::{Context, Poll, Waker};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use convoke_core::StopReason;
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{contain, discard, report_panic, wake};
+use convoke_task::StopHandle;
+use tokio::runtime::Id;
+
+/// The runtimes that have chains, or are being finished. A process has few: they are searched one by one.
+static RUNTIMES: Mutex<Vec<Runtime>> = Mutex::new(Vec::new());
+
+struct Runtime {
+    id: Id,
+    /// The key of the chain that is registered next.
+    next: u64,
+    chains: BTreeMap<u64, Known>,
+    /// Number of calls of `finish` that wait. Chains that start meanwhile are asked to stop.
+    finishing: usize,
+    /// The waiters of `finish`.
+    waiters: Vec<Waker>,
+}
+
+/// A chain, as `finish` knows it.
+#[derive(Clone)]
+pub(crate) struct Known {
+    stop: StopHandle,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) location: &'static Location<'static>,
+}
+
+fn runtimes() -> MutexGuard<'static, Vec<Runtime>> {
+    RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `f` with the runtime, which is added if it is not there, and removed if it is not needed any more.
+fn with_runtime<R>(id: Id, f: impl FnOnce(&mut Runtime) -> R) -> R {
+    let mut runtimes = runtimes();
+    let index = runtimes.iter().position(|runtime| runtime.id == id).unwrap_or_else(|| {
+        let (chains, waiters) = (BTreeMap::new(), Vec::new());
+        runtimes.push(Runtime { id, next: 0, chains, finishing: 0, waiters });
+        runtimes.len() - 1
+    });
+    let result = f(&mut runtimes[index]);
+    if runtimes[index].chains.is_empty() && runtimes[index].finishing == 0 {
+        let unused = runtimes.swap_remove(index);
+        debug_assert!(unused.waiters.is_empty(), "a waiter is registered while `finish` waits");
+    }
+    result
+}
+
+/// A chain's place among those of its runtime. Dropping it removes the chain.
+pub(crate) struct Registered {
+    runtime: Id,
+    key: u64,
+}
+
+impl Registered {
+    /// Adds a chain. Asks it to stop if the runtime is being finished.
+    pub(crate) fn new(
+        runtime: Id,
+        stop: StopHandle,
+        name: Option<Arc<str>>,
+        location: &'static Location<'static>,
+    ) -> Self {
+        let asks = stop.clone();
+        let known = Known { stop, name, location };
+        let (key, is_finishing) = with_runtime(runtime, |runtime| {
+            let key = runtime.next;
+            runtime.next += 1;
+            runtime.chains.insert(key, known);
+            (key, runtime.finishing > 0)
+        });
+        if is_finishing {
+            contain(report_panic, || asks.request_stop(StopReason::Shutdown));
+        }
+        Self { runtime, key }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let (known, waiters) = with_runtime(self.runtime, |runtime| {
+            let known = runtime.chains.remove(&self.key);
+            let waiters =
+                if runtime.chains.is_empty() { core::mem::take(&mut runtime.waiters) } else { Vec::new() };
+            (known, waiters)
+        });
+        drop(known);
+        waiters.into_iter().for_each(wake);
+    }
+}
+
+/// A call of `finish` that waits.
+pub(crate) struct Finishing(Id);
+
+impl Finishing {
+    /// Asks all chains of the runtime to stop, and those that start from now on.
+    pub(crate) fn begin(runtime: Id) -> Self {
+        let stops: Vec<StopHandle> = with_runtime(runtime, |runtime| {
+            runtime.finishing += 1;
+            runtime.chains.values().map(|known| known.stop.clone()).collect()
+        });
+        let finishing = Self(runtime);
+        for stop in stops {
+            // Without the lock: a stop callback is code of the program, and may panic.
+            contain(report_panic, || stop.request_stop(StopReason::Shutdown));
+        }
+        finishing
+    }
+
+    /// Completes when there is no chain.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // Cloned and dropped without the lock.
+        let waker = cx.waker().clone();
+        let unused = with_runtime(self.0, |runtime| {
+            if runtime.chains.is_empty() {
+                return Err(waker);
+            }
+            let waiting = runtime.waiters.iter().any(|waiter| waiter.will_wake(&waker));
+            if waiting {
+                return Ok(Some(waker));
+            }
+            runtime.waiters.push(waker);
+            Ok(None)
+        });
+        match unused {
+            Err(waker) => {
+                discard(waker);
+                Poll::Ready(())
+            }
+            Ok(waker) => {
+                waker.into_iter().for_each(discard);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Returns the chains that have not ended.
+    pub(crate) fn left(&self) -> Vec<Known> {
+        with_runtime(self.0, |runtime| runtime.chains.values().cloned().collect())
+    }
+}
+
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        let waiters = with_runtime(self.0, |runtime| {
+            runtime.finishing -= 1;
+            if runtime.finishing == 0 { core::mem::take(&mut runtime.waiters) } else { Vec::new() }
+        });
+        waiters.into_iter().for_each(discard);
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "`{name}` ({})", self.location),
+            None => write!(f, "the chain at {}", self.location),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The integration tests of `convoke-tokio`: each file is a module of this one program.
+
+mod bytes;
+mod contract;
+mod dropped;
+mod fairness;
+mod finish;
+mod guest;
+mod hung_up;
+mod inside;
+mod join;
+mod local;
+mod log;
+mod nested;
+mod runtime_ends;
+mod workers;
