@@ -21,6 +21,7 @@ mod map_concurrent;
 mod ping_pong;
 mod pool_schedule;
 mod pool_spawn;
+mod sim_echo;
 mod spawn_join;
 mod stop_callback;
 mod stop_tree;
@@ -67,6 +68,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         timers::scenarios(),
         fairness::scenarios(),
         cores::scenarios(),
+        sim_echo::scenarios(),
     ]
     .into_iter()
     .flatten()

@@ -82,10 +82,11 @@ pub mod raw {
         Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, OnComplete,
         Operation, Peek, Rendezvous, Slot, Wait, abort_on_unwind, polled_again, stop_frame,
     };
-    pub use crate::env::ScopedEnv;
+    pub use crate::env::{Overlay, ScopedEnv};
     pub use crate::executor::{
-        ArmedTimer, Call, Header, IdleTimer, LocalRunQueue, OnOwnerThread, OwnerId, OwnerThread, RemoteWake,
-        RunQueue, Runnable, Timer, TimerLinks, Timers, Waits, WorkKind, dispatch_contained, post_contained,
+        AnyExecutor, ArmedTimer, Call, Header, IdleTimer, LocalRunQueue, OnOwnerThread, OwnerId, OwnerThread,
+        RemoteWake, RunQueue, Runnable, Timer, TimerLinks, Timers, WaitLocation, WorkKind,
+        dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,

@@ -29,29 +29,32 @@ mod view;
 
 pub use limited::Limited;
 pub use pool::{PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder};
-pub use run_loop::{RunLoop, RunLoopExecutor};
+pub use run_loop::{LoopFuture, LoopTurn, PIECES_PER_POLL, RunLoop, RunLoopExecutor};
 pub use strand::Strand;
 
 pub mod raw {
     //! For authors of executors: the parts that are model-checked on their own.
 
     #[doc(hidden)]
-    pub use crate::limited::seats::{AfterQueuing, Seat, Seats, Turn};
+    pub use crate::limited::seats::{AfterQueuing, NextRun, Seat, Seats};
     #[doc(hidden)]
-    pub use crate::pool::gate::{Gate, Inside};
+    pub use crate::pool::gate::{InsideGate, PoolGate};
     #[doc(hidden)]
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
-    pub use crate::pool::priorities::{Priorities, Signals};
+    pub use crate::pool::priorities::{Priorities, PrioritySignals};
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::run_loop::{CALLS_PER_CHECK, Moment, RUNS_PER_CHECK, Sleeper, count_call};
+    pub use crate::run_loop::{
+        CALLS_PER_CHECK, EmbeddedLoop, LoopTimer, Moment, RUNS_PER_CHECK, Sleeper, count_call,
+    };
     #[doc(hidden)]
     pub use crate::run_loop::{Runner, Shared};
+    pub use crate::run_loop::{TimerBy, TimerOfProcess};
     #[doc(hidden)]
     pub use crate::start_thread::start_thread;
     #[doc(hidden)]
-    pub use crate::strand::turns::{AfterPost, Next, Turns};
+    pub use crate::strand::turns::{AfterPost, NextBatch, Turns};
     #[doc(hidden)]
     pub use crate::time::When;
     #[doc(hidden)]

@@ -9,13 +9,12 @@
 
 #![allow(unsafe_code)]
 
-use core::any::Any;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::{self, MaybeUninit};
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use convoke_core::raw::{Call, Header, OwnerThread, Runnable, Timers, WorkKind};
+use convoke_core::raw::{Call, Header, OwnerThread, Runnable, WorkKind};
 use convoke_core::{Executor, Panic};
 
 /// The queue of a view, and its turns.
@@ -132,14 +131,6 @@ impl<X: Executor, Q: ViewQueue> View<X, Q> {
     /// turn has none of its own: one at a time is not one thread.
     pub(crate) fn owner_thread(&self) -> Option<&OwnerThread> {
         self.0.inner.owner_thread()
-    }
-
-    pub(crate) fn timers(&self) -> Option<&dyn Timers> {
-        self.0.inner.timers()
-    }
-
-    pub(crate) fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        self.0.inner.context()
     }
 }
 
@@ -269,20 +260,8 @@ macro_rules! impl_view_executor {
                 self.view.owner_thread()
             }
 
-            fn timers(&self) -> Option<&dyn Timers> {
-                self.view.timers()
-            }
-
-            fn context(&self) -> Option<&(dyn core::any::Any + Send + Sync)> {
-                self.view.context()
-            }
-
-            fn work_began(&self) {
-                self.view.inner().work_began();
-            }
-
-            fn work_ended(&self) {
-                self.view.inner().work_ended();
+            fn wraps(&self) -> Option<&dyn convoke_core::raw::AnyExecutor> {
+                Some(self.view.inner())
             }
         }
 

@@ -311,8 +311,8 @@ where
     /// Called once by each party of rule 2, with the bits that it set before and sets now. The party touches
     /// nothing afterwards.
     unsafe fn arrive(this: NonNull<Self>, cleared: u8, set: u8) {
-        // SAFETY: the caller has not arrived before, so there was no winner, and `this` is alive. After
-        // `all_arrived` the caller is the winner: rules 1 to 3 give it the parts and the operation.
+        // SAFETY: rule 2: the caller has not arrived before, so there was no winner, and `this` is alive.
+        // After `all_arrived` the caller is the winner: rules 1 to 3 give it the parts and the operation.
         unsafe {
             let before = this.as_ref().race.fetch_xor(cleared | set, Ordering::AcqRel);
             if !all_arrived(before ^ (cleared | set)) {
@@ -332,7 +332,7 @@ where
     /// Called by the owner of all parts (rule 1), which touches nothing afterwards. The driver has released
     /// the buffer.
     unsafe fn complete_with(this: NonNull<Self>, result: io::Result<usize>) {
-        // SAFETY: the caller owns all parts, the buffer included.
+        // SAFETY: rule 1: the caller owns all parts, the buffer included.
         unsafe {
             let buffer = this.as_ref().parts.with_mut(|parts| (*parts).buffer.take());
             Self::complete(this, Outcome::Value((result, buffer.expect("the buffer is taken once"))));
@@ -344,7 +344,7 @@ where
     /// # Safety
     /// Called by the owner of all parts (rule 1), which touches nothing afterwards.
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<(io::Result<usize>, B), Never>) {
-        // SAFETY: the caller owns all parts.
+        // SAFETY: rule 1: the caller owns all parts.
         let receiver = unsafe { this.as_ref().parts.with_mut(|parts| (*parts).receiver.take()) };
         if let Some(receiver) = receiver {
             receiver.complete(outcome);

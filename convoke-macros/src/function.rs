@@ -59,6 +59,7 @@ impl Function {
             }
         };
         let call = format!("::convoke::runtime::{entry}{}.run({name})", options.as_calls());
+        let call = options.with_features(call);
         let mut inner = tokens_of("async");
         inner.extend(self.signature.clone());
         inner.extend([TokenTree::Group(self.body.clone())]);

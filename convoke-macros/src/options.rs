@@ -15,6 +15,13 @@ const MAIN_OPTIONS: &[(&str, bool)] = &[
 /// The options of `#[convoke::test]`, and whether each takes a number.
 const TEST_OPTIONS: &[(&str, bool)] =
     &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];
+/// The options that need a feature of `convoke`, and the macro of `convoke` that names it if it is off.
+const NEEDS_FEATURE: &[(&str, &str)] = &[
+    ("virtual_time", "with_feature_testing"),
+    ("sim", "with_feature_sim"),
+    ("seed", "with_feature_sim"),
+    ("seeds", "with_feature_sim"),
+];
 
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
@@ -57,6 +64,15 @@ impl Options {
             }
         }
         Ok(Self(options))
+    }
+
+    /// Wraps an expression so that it compiles only if the features that the options need are on. Without that, the user
+    /// would be told of a missing method.
+    pub(crate) fn with_features(&self, expression: String) -> String {
+        let needed = |(option, _): &&(&str, &str)| self.0.iter().any(|(name, _)| name == option);
+        let mut macros: Vec<_> = NEEDS_FEATURE.iter().filter(needed).map(|(_, wraps)| wraps).collect();
+        macros.dedup();
+        macros.into_iter().fold(expression, |inner, wraps| format!("::convoke::{wraps}! {{ {inner} }}"))
     }
 
     /// Formats the options as calls of a builder's methods.

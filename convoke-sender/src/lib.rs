@@ -16,6 +16,7 @@
 //! | [`algorithm`] | factories and adaptors of senders, one file each |
 //! | [`Awaited`] | a sender as a future: the awaiting task adopts its operation |
 //! | [`sync_wait()`] | starts a sender and waits for its outcome on the calling thread |
+//! | [`async_scope`] | scopes that work may enter, and the verbs `nest`, `spawn` and `spawn_future` |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for it to end |
 //! | [`raw`] | building blocks for operations with children |
 //!
@@ -24,6 +25,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod algorithm;
+pub mod async_scope;
 mod awaiting;
 mod completes;
 pub mod counting_scope;
@@ -38,7 +40,9 @@ mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use awaiting::{AwaitError, Awaited, AwaitedFuture};
+pub use algorithm::boxed::AnySender;
+pub use async_scope::AsyncScope;
+pub use awaiting::{AwaitError, AwaitableSender, Awaited, AwaitedFuture};
 pub use completes::Completes;
 pub use convoke_core::raw::Operation;
 pub use counting_scope::{CountingScope, ScopeHandle};
@@ -54,7 +58,7 @@ pub mod raw {
 
     pub use crate::operation::{
         Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Listening,
-        Pending, Posted, Posts, Resume, Serial, SerialShared, SerialTurn, Starting, Steps, Until,
-        WorkReceiver,
+        NextReceiver, Pending, Posted, Posts, Resume, Serial, SerialShared, SerialTurn, Starting, Steps,
+        Until, WorkReceiver,
     };
 }

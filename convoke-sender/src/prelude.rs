@@ -16,7 +16,7 @@ pub use crate::algorithm::{
     read_env::read_env,
     repeat_n::repeat_n,
     repeat_until::repeat_until,
-    retry::retry_sender,
+    retry_sender::retry_sender,
     schedule::{Scheduler, schedule},
     sequence::sequence,
     starts_on::starts_on,

@@ -12,12 +12,12 @@ use crate::algorithm::{
     finally::{CleanUp, Finally},
     fork_join::{Fork, ForkJoin, Forks},
     into_result::{ErrorAsValue, IntoResult},
-    let_error::{LetError, OnError},
-    let_stopped::{LetStopped, OnStopped},
-    let_value::{LetValue, OnValue},
+    let_error::{ErrorContinuation, LetError},
+    let_stopped::{LetStopped, StoppedContinuation},
+    let_value::{LetValue, ValueContinuation},
     map_error::{MapError, MapFailure},
     materialize::{Materialize, OutcomeAsValue},
-    on::{Back, On},
+    on::{Back, OnSender},
     split::Split,
     starts_on::StartsOn,
     stop_when::StopWhen,
@@ -34,7 +34,7 @@ use crate::algorithm::{
 use crate::{Awaited, Completes, Receiver};
 use convoke_core::env::Changes;
 use convoke_core::raw::Operation;
-use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
+use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Never, Outcome};
 
 /// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver
 /// and started: by `sync_wait`, a scope or an `await`.
@@ -57,7 +57,8 @@ use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sender",
     label = "expected a sender",
-    note = "senders are made by `just`, `just_from`, `schedule`, `from_callback`, … and by adaptors on other senders",
+    note = "senders are made by `just`, `just_from`, `schedule`, `from_callback`, … and by adaptors on other senders; a future \
+            becomes a sender by `task(future)`, and `block_on(future)` runs it without one",
     note = "a closure that is expected to return a sender must return one: wrap a plain value with `just(value)`, \
             or use `then` instead of `let_value`",
     note = "the values of a sender must be `Send` where they are stored, and its closures must be `Send`"
@@ -85,6 +86,13 @@ pub unsafe trait Sender: Sized + Send {
         (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
     }
 
+    /// Returns the frame allocator that the work names for itself, if it does: by `write_env`. `spawn` and
+    /// `spawn_future` use it where their environment names none. Adaptors answer for the sender that they start
+    /// first.
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        None
+    }
+
     /// Returns the outcome in advance if all that the work does in `env` is to go to the back of that
     /// executor's queue. A task that awaits the sender then re-queues itself instead of starting an
     /// operation.
@@ -95,7 +103,8 @@ pub unsafe trait Sender: Sized + Send {
         None
     }
 
-    /// Returns the future of this sender, for generic code; elsewhere `sender.await` makes it.
+    /// Returns the future of this sender, for generic code and for `impl Sender`; elsewhere `sender.await` makes it.
+    /// A function that returns an [`AwaitableSender`](crate::AwaitableSender) spares its callers this.
     #[track_caller]
     fn into_awaited(self) -> Awaited<Self> {
         Awaited::new(self)
@@ -133,7 +142,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetValue<Self, F> {
-        LetValue::new(self, OnValue(f))
+        LetValue::new(self, ValueContinuation(f))
     }
 
     /// Continues with another sender made from the error. See
@@ -142,7 +151,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetError<Self, F> {
-        LetError::new(self, OnError(f))
+        LetError::new(self, ErrorContinuation(f))
     }
 
     /// Continues with another sender if the work was stopped. See
@@ -151,7 +160,7 @@ pub unsafe trait Sender: Sized + Send {
         self,
         f: F,
     ) -> LetStopped<Self, F> {
-        LetStopped::new(self, OnStopped(f))
+        LetStopped::new(self, StoppedContinuation(f))
     }
 
     /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
@@ -222,12 +231,12 @@ pub unsafe trait Sender: Sized + Send {
 
     /// Runs the work on an executor and returns to the current one. See
     /// [`algorithm::on`](crate::algorithm::on).
-    fn on<X: Executor>(self, executor: &X) -> On<X, Self>
+    fn on<X: Executor>(self, executor: &X) -> OnSender<X, Self>
     where
         Self::Value: Send,
         Self::Error: Send,
     {
-        On::new(self.starts_on(executor), Back)
+        OnSender::new(self.starts_on(executor), Back)
     }
 
     /// Completes on an executor, and hops only if it must. See

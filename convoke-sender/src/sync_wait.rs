@@ -85,6 +85,7 @@ where
 }
 
 #[inline]
+#[track_caller]
 fn wait<S>(sender: S, env: &Env, executor: &RunLoopExecutor) -> OutcomeOf<S>
 where
     S: Sender,
@@ -103,7 +104,7 @@ where
     // longer sees through it, and emits every store of an inline graph.
     let operation = ManuallyDrop::new(Slot::new());
     // SAFETY: the slot is on this stack and not moved. This function returns only after the receiver was
-    // completed, and nothing unwinds before that: `start` must not, and `run_until` catches the panics of
+    // completed, and nothing unwinds before that: `start` must not, and `run_until_done` catches the panics of
     // what it runs.
     unsafe {
         Slot::run(NonNull::from(&*operation), || {
@@ -112,7 +113,7 @@ where
     };
     let mut panic = None;
     if !state.done.get() {
-        panic = Runner::new().run_until(executor.shared(), || state.done.get());
+        panic = Runner::new().run_until_done(executor.shared(), || state.done.get());
     }
     // Rule 1: `done` is set, so the outcome belongs to the waiter, and nothing points to the state any more.
     let outcome = state.outcome.get_mut().take().expect("the outcome is stored before `done` is set");

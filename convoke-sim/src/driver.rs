@@ -3,13 +3,11 @@
 use core::net::IpAddr;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_io::driver::{Address, Driver, ListenOptions, Source};
 use convoke_net::signal::SignalHub;
 
-use crate::clock::Clock;
 use crate::source::SimSource;
 use crate::world::{HostId, Link, SocketId, Transport, World};
 
@@ -37,9 +35,7 @@ pub struct SimDriver {
     world: Arc<World>,
     host: HostId,
     run_number: u64,
-    clock: Clock,
     signals: Arc<SignalHub>,
-    awake: Arc<AtomicBool>,
 }
 
 impl SimDriver {
@@ -47,7 +43,7 @@ impl SimDriver {
     pub fn alone(seed: u64) -> Self {
         let world = World::new(seed);
         let host = world.with(|state| state.add_host("host".into()));
-        Self::new(world, host, 0, Clock::default(), Arc::default())
+        Self::new(world, host, 0, Arc::default())
     }
 
     /// Sets the share of reads and writes, from 0 to 1, that transfer less than they could: see
@@ -65,19 +61,8 @@ impl SimDriver {
         self
     }
 
-    pub(crate) fn new(
-        world: Arc<World>,
-        host: HostId,
-        run_number: u64,
-        clock: Clock,
-        signals: Arc<SignalHub>,
-    ) -> Self {
-        Self { world, host, run_number, clock, signals, awake: Arc::default() }
-    }
-
-    /// Returns the flag that is set to wake the loop of its host.
-    pub(crate) fn awake(&self) -> Arc<AtomicBool> {
-        self.awake.clone()
+    pub(crate) fn new(world: Arc<World>, host: HostId, run_number: u64, signals: Arc<SignalHub>) -> Self {
+        Self { world, host, run_number, signals }
     }
 
     fn source(&self, id: SocketId) -> Arc<dyn Source> {
@@ -92,7 +77,12 @@ impl SimDriver {
 
 impl Driver for SimDriver {
     fn now(&self) -> Instant {
-        self.clock.shows(self.world.start(), self.world.with(|state| state.now))
+        let start = self.world.start();
+        self.world.with(|state| state.clock_of(self.host).shows(start, state.now))
+    }
+
+    fn time_of_day(&self) -> SystemTime {
+        self.world.with(|state| state.clock_of(self.host).time_of_day(state.now))
     }
 
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
@@ -132,16 +122,27 @@ impl Driver for SimDriver {
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {
         let start = self.world.start();
-        self.world.wait(until.map(|until| self.clock.passed_when(start, until)));
+        let until = until.map(|until| {
+            let clock = self.world.with(|state| state.clock_of(self.host));
+            clock.passed_when(start, until)
+        });
+        self.world.wait(self.host, until);
+        Ok(())
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.world.check(self.host);
         Ok(())
     }
 
     fn wake(&self) {
-        self.awake.store(true, Ordering::Release);
-        self.world.wake();
+        self.world.wake(self.host);
     }
 
     fn in_flight(&self) -> usize {
+        // A context that is told that nothing is in flight does not check again: so nothing may be left to
+        // deliver.
+        drop(self.world.with(|state| state.take_notifications(self.host)));
         self.world.with(|state| {
             let in_flight = state.host(self.host).in_flight;
             if in_flight > 0 && !state.waiting_for_idle.contains(&self.host) {
@@ -164,6 +165,6 @@ impl Driver for SimDriver {
     }
 
     fn choose(&self, queued: usize) -> usize {
-        self.world.choose(queued)
+        self.world.with(|state| state.choose(queued))
     }
 }

@@ -3,10 +3,8 @@
 //! polled again.
 
 use core::cell::Cell;
-use core::time::Duration;
 use std::sync::Arc;
 
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::{ExecutorRef, StopSource};
 use convoke_exec::RunLoop;
 use convoke_io::context::IoShared;
@@ -14,7 +12,6 @@ use convoke_net::signal::{Signal, SignalHub};
 use convoke_task::chance::{CHANCE, Chance};
 use convoke_task::{Context, Launch, launch};
 
-use crate::clock::Clock;
 use crate::driver::SimDriver;
 use crate::note::{CURRENT_HOST, CurrentHost};
 use crate::world::{HostId, World};
@@ -24,27 +21,24 @@ pub(crate) struct HostRun {
     run_loop: RunLoop,
     io: Arc<IoShared>,
     current_host: CurrentHost,
-    clock: Clock,
     /// Requested to stop by SIGINT and SIGTERM.
     source: StopSource,
     signals: Arc<SignalHub>,
-    /// Set by the driver when work arrives while the loop is parked.
-    awake: Arc<AtomicBool>,
     parked: Cell<bool>,
-    /// While the loop is parked: the simulated time at which its next timer is due.
-    until: Cell<Option<Duration>>,
+    /// True if the world knows of a timer of the loop.
+    has_timer: Cell<bool>,
 }
 
 impl HostRun {
-    pub(crate) fn new(world: Arc<World>, host: HostId, number: u64, clock: Clock) -> Self {
+    pub(crate) fn new(world: Arc<World>, host: HostId, number: u64) -> Self {
         let source = StopSource::new();
         let signals = Arc::new(SignalHub::asking(source.clone()));
-        let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());
-        let awake = driver.awake();
+        let driver = SimDriver::new(world.clone(), host, number, signals.clone());
         let io = Arc::new(IoShared::new(Arc::new(driver)));
         let run_loop = RunLoop::over(io.clone(), Some(io.clone()));
-        let (current_host, parked, until) = (CurrentHost { world, host }, Cell::new(false), Cell::new(None));
-        Self { run_loop, io, current_host, clock, source, signals, awake, parked, until }
+        let current_host = CurrentHost { world, host };
+        let (parked, has_timer) = (Cell::new(false), Cell::new(false));
+        Self { run_loop, io, current_host, source, signals, parked, has_timer }
     }
 
     /// Delivers a signal to the host.
@@ -67,28 +61,34 @@ impl HostRun {
         Services(self.io.clone())
     }
 
-    /// Returns true if there may be something to run at `now`.
-    pub(crate) fn is_awake(&self, now: Duration) -> bool {
-        !self.parked.get()
-            || self.awake.load(Ordering::Acquire)
-            || self.until.get().is_some_and(|until| until <= now)
-    }
-
-    /// Runs one piece of its work and returns true, or parks and returns false if there is none.
+    /// Runs one piece of its work. Returns false if there is none. Then it parks, if nothing is left to run.
     pub(crate) fn run_one(&self) -> bool {
         self.unpark();
         let ran = self.run_loop.run_one();
-        if !ran {
-            let next = self.run_loop.next_timer();
-            self.until.set(next.map(|shows| self.clock.passed_when(self.current_host.world.start(), shows)));
-            self.parked.set(self.run_loop.doze());
-        }
+        self.park();
         ran
+    }
+
+    /// Parks the loop: it is run again when its driver is woken, when something has happened that it waits
+    /// for, or when its timer is due. If there is something to run now, it stays among the hosts to be run.
+    fn park(&self) {
+        let CurrentHost { world, host } = &self.current_host;
+        self.parked.set(self.run_loop.doze());
+        let timer = self.run_loop.next_timer();
+        if !self.parked.get() || timer.is_some() || self.has_timer.get() {
+            self.has_timer.set(timer.is_some());
+            world.with(|state| {
+                let clock = state.clock_of(*host);
+                state.set_timer(*host, timer.map(|shows| clock.passed_when(world.start(), shows)));
+                if !self.parked.get() {
+                    state.mark_ready(*host);
+                }
+            });
+        }
     }
 
     fn unpark(&self) {
         if self.parked.replace(false) {
-            self.awake.store(false, Ordering::Release);
             self.run_loop.rouse();
         }
     }
@@ -103,11 +103,6 @@ impl HostRun {
     pub(crate) fn stop_unrun(&self, f: impl FnOnce()) {
         self.unpark();
         self.run_loop.stop_unrun(f);
-    }
-
-    /// Returns the simulated time at which its next timer is due, if the loop is parked.
-    pub(crate) fn next_timer(&self) -> Option<Duration> {
-        self.until.get()
     }
 }
 

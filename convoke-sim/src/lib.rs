@@ -37,16 +37,20 @@
 //! - *Inside a host* everything arrives at once, and nothing is lost.
 //! - *Crashes* stop a host at once: see [`Sim::crash`]. The next run of the host finds only what is on its
 //!   [`Disk`].
+//! - *Clocks* of hosts can be ahead, behind, too fast or too slow, and jump while the host runs. A jump moves
+//!   the monotonic time only forward ([`Sim::jump_clock`]); the time of day goes back, too
+//!   ([`Sim::step_time_of_day_back`]). It starts on the first of January 2000, in UTC.
 //! - *Randomness*: [`chance::random`](convoke_task::chance::random()) and the jitter of schedules follow the
 //!   seed.
 //!
-//! Files, processes, threads, the system's time of day and the order of a `HashMap` are not simulated:
-//! programs use the real ones. [`run_twice`] detects whether that makes a difference.
+//! Files, processes, threads, the clocks of the standard library and the order of a `HashMap` are not
+//! simulated: programs use the real ones. [`run_twice`] detects whether that makes a difference.
 //!
 //! # When a run fails
 //!
 //! The message says what went wrong and when, what each task waited for, what happened last, and how to run
-//! it again:
+//! it again. It shows the last lines of the trace; and of the older ones the connections that broke, the
+//! faults, and the starts and ends of programs, however much traffic there was in between:
 //!
 //! ```text
 //! after 150ms of simulated time: an invariant does not hold (declared at
@@ -61,11 +65,16 @@
 //!     0.111864s  worker starts
 //!               …
 //!     0.116864s  worker:49155 → queue:5: connect
+//!     …
 //!     0.119842s  queue:5 → worker:49155: 1 bytes
+//!     0.120431s  queue:5 → worker:49155: 1 bytes: arrived
 //!     0.120431s  worker: works on job 3
 //!     …
 //! this was seed 23; `CONVOKE_SEED=23` or `Sim::new(23)` runs it again
 //! ```
+//!
+//! A line without a remark is a packet that is sent. Later lines tell what becomes of it: `arrived`, `arrived
+//! early` (before an earlier packet of its stream), `lost`, `sent again`, `dropped`.
 //!
 //! | environment variable | effect |
 //! | --- | --- |
@@ -98,4 +107,4 @@ pub use sim::{
     Ending, HostBuilder, HostReport, STEP_LIMIT, Sim, SimFailure, SimReport, TIME_LIMIT, Verdict, simulate,
     simulate_replayed_by,
 };
-pub use world::{Fault, Link, TRACE_LINES, TraceLine};
+pub use world::{Fault, Link, TRACE_EVENTS, TRACE_LINES, TraceLine};

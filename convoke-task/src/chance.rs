@@ -21,8 +21,8 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 /// ```
 /// use convoke::env::chance::{CHANCE, Chance, random};
 /// use convoke::env::Changes;
+/// use convoke::executor::block_on_with;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// async fn throw_a_die() -> u64 {
 ///     1 + random() % 6
@@ -30,7 +30,7 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 ///
 /// let throw = |seed| {
 ///     let changes = Changes::new().local(&CHANCE, Chance::seeded(seed));
-///     sync_wait_with(changes, task(throw_a_die()))
+///     block_on_with(changes, throw_a_die())
 /// };
 /// assert_eq!(throw(7), throw(7));
 /// assert!((1..=6).contains(&block_on(throw_a_die()).unwrap()));

@@ -1,4 +1,4 @@
-//! A task in a changed environment: what `run_on` and `with_local` await.
+//! A task in a changed environment: what `run_on` and `env::with` await.
 
 #![allow(unsafe_code)]
 

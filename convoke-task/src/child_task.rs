@@ -30,13 +30,15 @@ use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink,
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::task::task;
 ///
 /// async fn double(n: u32) -> u32 {
-///     just(n).then(|n| 2 * n).await
+///     checkpoint().await;
+///     2 * n
 /// }
 ///
-/// assert_eq!(block_on(async { double(20).await + 2 }), Outcome::Value(42));
+/// let outcome = block_on(async { task(double(20)).named("double").await + 2 });
+/// assert_eq!(outcome, Outcome::Value(42));
 /// ```
 #[track_caller]
 pub fn task<F: Future + Send>(future: F) -> Task<F> {
@@ -182,6 +184,12 @@ impl<T, R: OnComplete<Outcome<T>>> After for Complete<R, T> {
 // SAFETY: contract 1: it has no link of its own.
 unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for ToReceiver<F, R> {
     type After = Complete<R, F::Output>;
+
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        // SAFETY: rule 1: the task was not posted yet, and this is called by the thread that starts it.
+        let parent = unsafe { &*self.operation().parent.get_const() };
+        f(parent.as_ref().and_then(|parent| parent.name()));
+    }
 
     fn ended(&self, _: &Inside, _: &mut Outcome<F::Output>) {
         // SAFETY: rule 1: the fields belong to the task, which calls this once, from inside: rule 3 of

@@ -9,6 +9,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
+use convoke_core::raw::Frame;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::thread;
 
@@ -68,6 +69,19 @@ impl<T> FrameArc<T> {
             counted.write(Counted { references: AtomicUsize::new(1), allocator: memory.keep(), value });
         }
         Some(Self { counted })
+    }
+
+    /// Allocates memory of the running task's frame allocator, or of the global one if that has none left, and fills it:
+    /// for what must not fail for lack of memory in a task, such as the way back of a resource that is to be closed.
+    ///
+    /// # Panics
+    /// If there is no memory at all.
+    pub(crate) fn in_task(make: impl Fn() -> T) -> Self {
+        let allocator =
+            Frame::current(|frame| frame.map(|frame| frame.allocator().clone())).unwrap_or_default();
+        Self::new(&allocator, |_| make())
+            .or_else(|| Self::new(&FrameAllocator::system(), |_| make()))
+            .expect("the system has no memory left")
     }
 
     /// Panics, and takes back the reference that was one too many: clones were forgotten.

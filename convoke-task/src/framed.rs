@@ -58,30 +58,29 @@ pub fn frame<F: Future>(future: F) -> Framed<F> {
 /// With the future, if there is no memory for it.
 ///
 /// ```
+/// use convoke::alloc::{Bounded, FrameAllocator, try_frame};
 /// use convoke::env::Changes;
-/// use convoke::alloc::{Bounded, FrameAllocator};
-/// use convoke::sender::prelude::*;
-/// use convoke::alloc::try_frame;
+/// use convoke::executor::block_on_with;
+/// use convoke::prelude::*;
 ///
 /// let little = FrameAllocator::new(Bounded::new(4096));
-/// let outcome = sync_wait_with(Changes::new().allocator(little), task(async {
+/// let outcome = block_on_with(Changes::new().allocator(little), async {
 ///     let large = [1_u8; 8192];
 ///     match try_frame(async move { large.len() }) {
 ///         Ok(_) => "there was room",
 ///         Err(_future) => "no room",
 ///     }
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("no room"));
 /// ```
 #[inline]
 pub fn try_frame<F: Future>(future: F) -> Result<Framed<F>, F> {
-    allocate(future)
+    allocate(future, current_allocator())
 }
 
-/// Moves a value that contains a future into memory of the current frame allocator.
+/// Moves a value that contains a future into memory of this frame allocator.
 #[inline]
-fn allocate<F>(future: F) -> Result<Framed<F>, F> {
-    let allocator = current_allocator();
+fn allocate<F>(future: F, allocator: FrameAllocator) -> Result<Framed<F>, F> {
     let layout = Layout::new::<F>();
     let memory = if layout.size() == 0 {
         Some(NonNull::dangling())
@@ -106,11 +105,14 @@ fn allocate<F>(future: F) -> Result<Framed<F>, F> {
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::alloc::frame_dyn;
 ///
 /// let outcome = block_on(async {
-///     let works = [frame_dyn(async { 1 }), frame_dyn(async { just(2).await })];
+///     let second = async {
+///         checkpoint().await;
+///         2
+///     };
+///     let works = [frame_dyn(async { 1 }), frame_dyn(second)];
 ///     let mut sum = 0;
 ///     for work in works {
 ///         sum += work.await;
@@ -124,8 +126,24 @@ fn allocate<F>(future: F) -> Result<Framed<F>, F> {
 pub fn frame_dyn<'a, T>(
     future: impl Future<Output = T> + Send + 'a,
 ) -> Framed<dyn Future<Output = T> + Send + 'a> {
+    erase(frame(future))
+}
+
+/// Moves a future into memory of the frame allocator, or of the global one if that has none left, and erases its type:
+/// for clean-up, which must not be skipped for lack of memory.
+pub(crate) fn frame_clean_up<'a, T>(
+    clean_up: impl Future<Output = T> + Send + 'a,
+) -> Framed<dyn Future<Output = T> + Send + 'a> {
+    let framed = try_frame(clean_up).or_else(|clean_up| allocate(clean_up, FrameAllocator::system()));
+    erase(framed.unwrap_or_else(|clean_up| no_memory(&clean_up)))
+}
+
+/// Erases the type of a future.
+fn erase<'a, T>(
+    framed: Framed<impl Future<Output = T> + Send + 'a>,
+) -> Framed<dyn Future<Output = T> + Send + 'a> {
     // SAFETY: unsizing does not change the address.
-    unsafe { frame(future).with_pointer(|future| future as *mut (dyn Future<Output = T> + Send + 'a)) }
+    unsafe { framed.with_pointer(|future| future as *mut (dyn Future<Output = T> + Send + 'a)) }
 }
 
 /// Moves a future that is not `Send` into memory of the frame allocator, and erases its type. Otherwise as
@@ -161,7 +179,7 @@ impl<F> Framed<F> {
     /// If the allocator has no memory left.
     #[track_caller]
     pub(crate) fn new(holder: F) -> Self {
-        match allocate(holder) {
+        match allocate(holder, current_allocator()) {
             Ok(framed) => framed,
             Err(holder) => no_memory(&holder),
         }
@@ -226,7 +244,7 @@ impl<F: ?Sized> Drop for Framed<F> {
 #[inline]
 fn current_allocator() -> FrameAllocator {
     Frame::current(|frame| match frame {
-        Some(frame) => frame.operation_owner().env().allocator().clone(),
+        Some(frame) => frame.allocator().clone(),
         None => FrameAllocator::default(),
     })
 }

@@ -14,6 +14,7 @@
 //! | [`policy`], [`schedule`] | scopes with other rules than "the first failure ends it"; retry and repeat |
 //! | [`mod@blocking`] | work that blocks, on threads of its own |
 //! | [`context`] | typed services with ordered shutdown |
+//! | [`hooks`] | code that is called when tasks are spawned, polled, asked to stop, and ended |
 //! | [`chance`] | random numbers that a simulation can seed |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -34,12 +35,14 @@ mod flow;
 mod frame_arc;
 mod framed;
 pub mod generator;
+pub mod hooks;
 pub mod launch;
 pub mod limits;
 pub mod local_scope;
 mod own_thread;
 mod pinned;
 pub mod policy;
+mod pool_context;
 mod region;
 mod registry;
 pub mod schedule;
@@ -58,9 +61,10 @@ pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanu
 pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use flow::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, RunUntilStopped,
-    Stoppable, Stopped, WithLocal, budget, catch_stopped, checkpoint, current, forever, reschedule, run_on,
-    run_until_stopped, stoppable, stopped, with_local,
+    CatchStopped, Checkpoint, EndStopped, Forever, InEnv, InOwnTask, InThisTask, NoReturn, NotSend,
+    Reschedule, RunInEnv, RunOn, RunUntilStopped, Stoppable, Stopped, With, WithLocal, budget, catch_stopped,
+    checkpoint, current, forever, reschedule, run_on, run_until_stopped, stoppable, stopped, with,
+    with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use generator::{Generator, Yielder, generator};
@@ -68,6 +72,7 @@ pub use launch::{BlockOn, Launch, Launched, block_on, block_on_with, launch};
 pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
+pub use pool_context::PoolContext;
 pub use scope::{
     BlockingHandle, BlockingScope, BodyOutput, Bound, EndedEarly, Handle, Scope, blocking_scope,
     blocking_scope_with, scope, scope_on,
@@ -78,6 +83,8 @@ pub use together::{join, race, try_join};
 pub mod raw {
     //! The low-level door, for authors of combinators: regions, and the parts that are model-checked on their own.
 
+    #[doc(hidden)]
+    pub use crate::cleanup::report_problem;
     #[doc(hidden)]
     pub use crate::flow::Returns;
     #[doc(hidden)]
@@ -95,6 +102,9 @@ pub mod raw {
     pub use crate::task::TaskView;
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    #[cfg(not(feature = "loom"))]
+    #[doc(hidden)]
+    pub use crate::task::take_abandoned;
     pub use crate::task::wake_locally;
     #[doc(hidden)]
     pub use crate::together::wake_set::{Key, WakeFlag, WakeSet};

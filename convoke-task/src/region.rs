@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::raw::{
-    DropOutOfLine, Frame, FrameOwner, LastUse, OutOfLine, Polled, StopWatch, outside_a_task,
+    DropOutOfLine, Frame, FrameOwner, LastUse, OutOfLine, Overlay, Polled, StopWatch, outside_a_task,
 };
 use convoke_core::{Env, StopReason};
 
@@ -30,22 +30,22 @@ mod unexplored;
 ///
 /// ```
 /// use std::pin::pin;
-/// use convoke::task::task;
-/// use convoke::sender::prelude::*;
+/// use convoke::prelude::*;
 /// use convoke::raw::{Polled, Region};
+/// use convoke::task::forever;
 ///
 /// // A body that is asked to stop at once, though its task is not.
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let mut region = Region::new();
 ///     region.request_stop(StopReason::Requested);
-///     let mut body = pin!(async { never::<()>().await });
+///     let mut body = pin!(async { forever().await });
 ///     std::future::poll_fn(|cx| match region.poll(body.as_mut(), cx) {
 ///         Polled::Stopped => std::task::Poll::Ready("stopped"),
 ///         Polled::Ready(()) => std::task::Poll::Ready("ended"),
 ///         Polled::Pending => std::task::Poll::Pending,
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("stopped"));
 /// ```
 pub struct Region {
@@ -136,14 +136,28 @@ impl Region {
     /// Outside a task, and if the body does.
     #[inline]
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        self.poll_under(None, body, cx)
+    }
+
+    /// Polls a body inside, as [`poll`](Region::poll) does, under an overlay.
+    ///
+    /// # Panics
+    /// Outside a task, and if the body does.
+    #[inline]
+    pub(crate) fn poll_under<F: Future + ?Sized>(
+        &mut self,
+        overlay: Option<&Overlay>,
+        body: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
             self.hear_now(outer, cx);
             let asked = self.asked.get().is_some();
             let _shield = self.shielded.then(|| self.explored.shield());
-            let inside = Inside { region: self, outer };
-            let polled =
-                outer.inside(&inside, asked, &self.stopped).sheltered_if(self.shielded).poll(body, cx);
+            let inside = Inside { region: self, outer, overlay };
+            let frame = outer.inside(&inside, asked, &self.stopped);
+            let polled = frame.sheltered_if(self.shielded).overlaid(overlay).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -156,14 +170,25 @@ impl Region {
     ///
     /// # Panics
     /// Outside a task, and if a stop callback does.
+    #[inline]
     pub fn listen(&mut self, cx: &Context<'_>) -> bool {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            if !self.shielded {
-                self.watch.watch(outer, cx);
+            if outer.is_own_waker(cx.waker()) && !outer.is_asked_to_stop() {
+                return self.hear_exploration(cx).is_some();
             }
-            self.hear_now(outer, cx)
+            self.listen_to(outer, cx)
         })
+    }
+
+    /// Prepares as [`listen`](Region::listen) does, in a task that was asked to stop, or with a waker that is not
+    /// its own.
+    #[inline(never)]
+    fn listen_to(&mut self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+        if !self.shielded {
+            self.watch.watch(outer, cx);
+        }
+        self.hear_now(outer, cx)
     }
 
     /// Asks what runs inside to stop; if what is around was asked before, with that reason.
@@ -188,7 +213,7 @@ impl Region {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
             let asked = self.asked.get().is_some();
-            let inside = Inside { region: self, outer };
+            let inside = Inside { region: self, outer, overlay: None };
             let frame = if own_waker {
                 outer.inside_among(&inside, waker, asked, &mark.stopped)
             } else {
@@ -233,10 +258,16 @@ impl Region {
 
     /// Runs `f` inside: to drop a body, for example.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.within_under(None, f)
+    }
+
+    /// Runs `f` inside, under an overlay.
+    pub(crate) fn within_under<R>(&self, overlay: Option<&Overlay>, f: impl FnOnce() -> R) -> R {
         Frame::current(|frame| match frame {
             Some(outer) => {
                 let asked = self.asked.get().is_some();
-                outer.inside(&Inside { region: self, outer }, asked, &self.stopped).within(f)
+                let inside = Inside { region: self, outer, overlay };
+                outer.inside(&inside, asked, &self.stopped).overlaid(overlay).within(f)
             }
             None => f(),
         })
@@ -247,11 +278,12 @@ impl Region {
 struct Inside<'a> {
     region: &'a Region,
     outer: &'a Frame<'a>,
+    overlay: Option<&'a Overlay>,
 }
 
 impl FrameOwner for Inside<'_> {
     fn env(&self) -> &Env {
-        self.region.env_in(self.outer)
+        self.region.env_under(self.overlay, self.outer, self.region.stop_reason_in(self.outer))
     }
 
     #[inline]
@@ -270,13 +302,19 @@ impl FrameOwner for Inside<'_> {
 
 /// The answers of a frame that this region owns.
 impl Region {
-    pub(crate) fn env_in(&self, outer: &Frame<'_>) -> &Env {
-        self.env_with(outer, self.stop_reason_in(outer))
-    }
-
     /// Returns the environment inside. Its stop token is asked to stop if there is a reason.
     pub(crate) fn env_with(&self, outer: &Frame<'_>, reason: Option<StopReason>) -> &Env {
-        let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));
+        self.env_under(None, outer, reason)
+    }
+
+    fn env_under(&self, overlay: Option<&Overlay>, outer: &Frame<'_>, reason: Option<StopReason>) -> &Env {
+        let make = || {
+            let deadline = self.deadline_in(outer);
+            Box::new(match overlay {
+                None => Surroundings::new(outer.env(), deadline),
+                Some(overlay) => Surroundings::new(&outer.env().overlaid(overlay), deadline),
+            })
+        };
         let surroundings = self.surroundings.0.get_or_init(make);
         if let Some(reason) = reason {
             surroundings.request_stop(reason);

@@ -1,5 +1,5 @@
-//! A chat server: what one guest says, all others hear. Nothing is lost and nothing piles up: a guest who does not listen is
-//! waited for a moment and then shown the door. Without an address it plays three guests.
+//! A chat server: a line that one guest sends is sent to all others. No line is lost, and queues are bounded: the server waits a
+//! moment for a guest that does not read, and then disconnects it. Without an address it plays three guests.
 //!
 //! ```text
 //! cargo run --release --example chat                      # plays by itself
@@ -15,11 +15,11 @@ use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sync::lossless_broadcast::{self, Receiver, Sender};
 
-/// How many lines may be on their way to the slowest guest.
+/// Maximum number of lines that wait for the slowest guest.
 const LINES: usize = 64;
-/// How long a line may be: who says more without an end is shown the door.
+/// Maximum length of a line. A guest that sends a longer one is disconnected.
 const LINE_BYTES: usize = 1024;
-/// How long a guest may take to listen.
+/// Maximum time that a guest may take to read a line.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[convoke::main(contexts = 1, pool_threads = 1)]
@@ -41,7 +41,7 @@ struct Line {
     words: Arc<str>,
 }
 
-/// Lets guests in until it is asked to stop.
+/// Accepts guests until it is asked to stop.
 pub async fn room(listener: TcpListener) -> io::Result<()> {
     let (says, hears) = lossless_broadcast::channel(LINES);
     drop(hears);
@@ -57,7 +57,7 @@ pub async fn room(listener: TcpListener) -> io::Result<()> {
     .await
 }
 
-/// A guest speaks and listens at once; when either ends, so does the other.
+/// Serves a guest: reads and writes at the same time; when either ends, so does the other.
 async fn guest(stream: &TcpStream, from: SocketAddr, says: Sender<Line>, hears: Receiver<Line>) {
     if let Err(error) = race((speak(stream, from, says), listen(stream, from, hears))).await {
         eprintln!("  {from}: {error}");
@@ -96,7 +96,7 @@ async fn listen(stream: &TcpStream, me: SocketAddr, mut hears: Receiver<Line>) -
     Ok(())
 }
 
-/// Three guests, two of whom speak; what the third hears.
+/// Plays three guests, two of which send lines. Returns the lines that the third receives.
 pub async fn play(listener: TcpListener) -> io::Result<Vec<String>> {
     let address = listener.local_addr()?;
     scope(async |s| {
@@ -107,7 +107,7 @@ pub async fn play(listener: TcpListener) -> io::Result<Vec<String>> {
         }
         let mut heard = Vec::new();
         for (n, words) in [(0, "is anybody here?"), (1, "I am"), (0, "good")] {
-            // Until the room has let all of them in, a word may go unheard: so it is said until it was heard.
+            // A line that is sent before all guests are connected may be missed: it is repeated until it is received.
             loop {
                 guests[n].write_all(format!("{words}\n").as_bytes()).await?;
                 if let Ok(line) = timeout(Duration::from_millis(200), line(&guests[2])).await {

@@ -1,8 +1,8 @@
-//! A pool of database connections that never hands out a poisoned one: a transaction that is stopped at any `await`, of its
-//! `BEGIN` too, is rolled back before its connection goes back.
+//! A pool of database connections that never hands out a poisoned one: a transaction that is stopped at any `await`, also in
+//! its `BEGIN`, is rolled back before its connection returns to the pool.
 //!
 //! With futures that are cancelled by dropping them, this is the bug: the `BEGIN` has been sent, the future that waited for
-//! the answer is gone, and the connection returns to the pool in the middle of a transaction that nobody knows of.
+//! the answer is gone, and the connection returns to the pool in the middle of an open transaction.
 //!
 //! ```text
 //! cargo run --release --example connection_pool
@@ -58,7 +58,7 @@ pub async fn transfer(pool: &Pool) {
     .await;
 }
 
-/// Connections, for so many users at a time.
+/// Pool of a fixed number of connections.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Mutex<Inside>>);
 
@@ -70,12 +70,12 @@ struct Inside {
     statistics: Statistics,
 }
 
-/// What became of the transactions.
+/// Number of transactions, by how they ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
-    /// Those whose body returned.
+    /// Transactions whose body returned.
     pub committed: usize,
-    /// Those whose body did not.
+    /// Transactions whose body failed, was stopped or panicked.
     pub rolled_back: usize,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
 }
 
 impl Pool {
-    /// A pool with so many connections.
+    /// Creates a pool of `connections` connections.
     pub fn new(connections: usize) -> Self {
         let free = (0..connections).map(|_| Connection::default()).collect();
         Self(Arc::new(Mutex::new(Inside {
@@ -119,14 +119,14 @@ impl Pool {
     {
         let connection = self.check_out().await;
         using(Transaction { pool: self.clone(), connection }, async |mut transaction| {
-            // From here on the connection is in nobody's hands but ours, also if the `BEGIN` itself is stopped.
+            // From here on the transaction owns the connection, also if the `BEGIN` itself is stopped.
             transaction.connection.execute("BEGIN").await;
             body(CheckedOut(transaction)).await
         })
         .await
     }
 
-    /// A connection, when there is one. A stop while it waits leaves the others' places in the line alone.
+    /// Waits for a free connection. If it is stopped, the other waiters keep their places in the queue.
     async fn check_out(&self) -> Connection {
         stoppable(poll_fn(|cx| {
             let mut inside = self.0.lock().unwrap();
@@ -144,20 +144,20 @@ impl Pool {
     fn check_in(&self, connection: Connection) {
         let mut inside = self.0.lock().unwrap();
         inside.free.push(connection);
-        // All of them: one that has been stopped meanwhile must not be the only one that hears of it.
+        // Wakes all waiters: if it woke one only, and that one was stopped meanwhile, the wake would be lost.
         for waker in inside.waiting.drain(..) {
             waker.wake();
         }
     }
 
-    /// Whether all connections are back, and none is in the middle of a transaction.
+    /// Returns true if all connections are back, and none is in the middle of a transaction.
     pub fn is_clean(&self) -> bool {
         let inside = self.0.lock().unwrap();
         inside.free.len() == inside.connections
             && inside.free.iter().all(|connection| !connection.in_transaction)
     }
 
-    /// What became of the transactions.
+    /// Returns how many transactions were committed and rolled back.
     pub fn statistics(&self) -> Statistics {
         self.0.lock().unwrap().statistics
     }
@@ -174,7 +174,7 @@ impl Pool {
 pub struct CheckedOut(convoke::cleanup::Lent<Transaction>);
 
 impl CheckedOut {
-    /// As [`Connection::execute`].
+    /// Executes a statement: see [`Connection::execute`].
     pub async fn execute(&mut self, statement: &str) {
         self.0.connection.execute(statement).await;
     }

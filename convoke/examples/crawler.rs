@@ -1,5 +1,5 @@
-//! A crawler that is polite: so many requests at a time, no two in the same few milliseconds, and pages that are busy are
-//! asked again after a while. The site is in memory; the progress is drawn while it goes on.
+//! A polite crawler: a bounded number of requests at a time, a pause between any two, and another attempt with backoff if a page is
+//! busy. The site is in memory; progress is printed while the crawl runs.
 //!
 //! ```text
 //! cargo run --release --example crawler
@@ -17,7 +17,7 @@ use convoke::scope::BodyOutput;
 use convoke::scope::Bound;
 use convoke::sync;
 
-/// How often a page that is busy is asked again.
+/// Schedule of the attempts to fetch a busy page.
 const AGAIN: Backoff = Backoff::exponential(Duration::from_millis(20)).up_to(2);
 
 fn main() {
@@ -29,12 +29,12 @@ fn main() {
     print(&site, &report);
 }
 
-/// How much a site is asked to bear.
+/// Limits of the load on a site.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// So many requests at a time.
+    /// Maximum number of requests at a time.
     pub at_a_time: usize,
-    /// One in each of these.
+    /// Minimum time between two requests.
     pub interval: Duration,
 }
 
@@ -85,7 +85,7 @@ pub async fn crawl(site: Site, limits: Limits, mut progress: impl FnMut(&Progres
     .await
 }
 
-/// One page, when it is our turn; again after a while, if the server says that it is busy.
+/// Fetches one page when it is its turn, and again by the schedule if the server is busy.
 async fn fetch_politely(site: &Site, pace: &Pace, path: &str) -> Result<Page, HttpError> {
     retry_if(
         AGAIN,
@@ -98,7 +98,7 @@ async fn fetch_politely(site: &Site, pace: &Pace, path: &str) -> Result<Page, Ht
     .await
 }
 
-/// No two pass within one interval.
+/// Lets one request pass in each interval.
 #[derive(Debug)]
 struct Pace {
     interval: Duration,
@@ -110,14 +110,14 @@ impl Pace {
         Self { interval, gate: sync::Mutex::new(()) }
     }
 
-    /// Waits for its turn. The gate is handed on in the order of arrival; who is stopped meanwhile leaves it to the next.
+    /// Waits for its turn. The lock is granted in the order of arrival; a task that is stopped while it waits leaves the queue.
     async fn turn(&self) {
         let _passing = self.gate.lock().await;
         sleep(self.interval).await;
     }
 }
 
-/// What has come of it so far.
+/// Counts of pages while the crawl runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     known: usize,
@@ -126,12 +126,12 @@ pub struct Progress {
     under_way: usize,
 }
 
-/// What has come of it.
+/// Result of a crawl.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How large each page is.
+    /// Size of each fetched page, by address.
     pub pages: BTreeMap<String, usize>,
-    /// What was wrong with the others.
+    /// Errors of the pages that could not be fetched, by address.
     pub broken: BTreeMap<String, HttpError>,
 }
 
@@ -144,12 +144,12 @@ pub struct Page {
     links: Vec<String>,
 }
 
-/// Why there is no page.
+/// Error of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpError {
     /// 404.
     NotFound,
-    /// 503: in a while, perhaps.
+    /// 503: it may succeed later.
     Busy,
 }
 
@@ -164,14 +164,14 @@ impl fmt::Display for HttpError {
 
 impl std::error::Error for HttpError {}
 
-/// A site in memory, which counts what is done to it.
+/// Site in memory, which counts its requests.
 #[derive(Clone, Debug)]
 pub struct Site(Arc<Mutex<Server>>);
 
 #[derive(Debug, Default)]
 struct Server {
     pages: BTreeMap<String, Page>,
-    /// How often these say that they are busy, before they answer.
+    /// Number of times that each of these pages is busy before it answers.
     busy: BTreeMap<String, u32>,
     requests: BTreeMap<String, u32>,
     connections: usize,
@@ -181,7 +181,7 @@ struct Server {
 impl Site {
     const FIRST: &'static str = "/";
 
-    /// A site of so many pages, and some links that lead nowhere.
+    /// Creates a site of `pages` pages, with some broken links.
     pub fn sample(pages: usize) -> Self {
         let path = |n: usize| if n == 0 { Self::FIRST.to_owned() } else { format!("/page/{n}") };
         let mut server = Server::default();
@@ -202,7 +202,7 @@ impl Site {
         self.0.lock().unwrap()
     }
 
-    /// A request, over a connection that is closed however this ends.
+    /// Sends a request, over a connection that is closed however this ends.
     async fn get(&self, path: &str) -> Result<Page, HttpError> {
         using(Connection::open(self.clone(), path), async |_connection| {
             sleep(Duration::from_millis(20 + path.len() as u64 * 3)).await;
@@ -216,13 +216,13 @@ impl Site {
         .await
     }
 
-    /// How many connections are open, and how many were at a time.
+    /// Returns the number of open connections, and the maximum so far.
     pub fn connections(&self) -> (usize, usize) {
         let server = self.lock();
         (server.connections, server.most_connections)
     }
 
-    /// How often each page was asked for.
+    /// Returns the number of requests for each page.
     pub fn requests(&self) -> BTreeMap<String, u32> {
         self.lock().requests.clone()
     }
@@ -251,7 +251,7 @@ impl AsyncClose for Connection {
     }
 }
 
-/// Draws the progress: over and over in one line of a terminal, else a line now and then.
+/// Prints the progress: in one line of a terminal that is overwritten, or else in a new line from time to time.
 struct Display {
     started: Instant,
     in_place: bool,
@@ -281,7 +281,7 @@ impl Display {
         );
         if self.in_place {
             print!("\r{line}");
-            // Nothing that matters is lost if it cannot be drawn.
+            // An error of the output is ignored: progress is not essential.
             let _ = std::io::stdout().flush();
         } else {
             println!("{line}");

@@ -1,5 +1,5 @@
-//! A job that is stopped by its deadline and reports how far it got: it writes that down on its way out, and goes on from there
-//! when it is its turn again. No record is done twice, and none is forgotten.
+//! A job that is stopped by its deadline: its clean-up stores how far it got, and the next run goes on from there. No record is done
+//! twice, and none is skipped.
 //!
 //! ```text
 //! cargo run --release --example deadline_job
@@ -26,14 +26,14 @@ fn main() {
     }
 }
 
-/// Works on the records until the time is up, from where the logbook says, and says how far it got.
+/// Works on the records until the time is up, beginning where the logbook says. Returns how far it got.
 pub async fn one_turn(records: usize, time: Duration, logbook: Logbook) -> Report {
     let began_at = logbook.next_record();
     let in_time = timeout(time, job(records, logbook.clone())).await.is_ok();
     Report { began_at, reached: logbook.next_record(), records, in_time }
 }
 
-/// Works on all records that are left. However it ends, the logbook says how far it got.
+/// Works on all records that are left. However it ends, the logbook has how far it got.
 pub async fn job(records: usize, logbook: Logbook) {
     let reached = AtomicUsize::new(logbook.next_record());
     let write_down = async |_: Exit| logbook.write(reached.load(Ordering::Relaxed)).await;
@@ -52,7 +52,7 @@ async fn work_on(record: usize, logbook: &Logbook) {
     logbook.0.lock().unwrap().done.push(record);
 }
 
-/// How far a turn got.
+/// Report of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     began_at: usize,
@@ -62,7 +62,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether all records are done.
+    /// Returns true if all records are done.
     pub fn is_finished(&self) -> bool {
         self.reached == self.records
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// What is kept between turns. Writing to it takes a moment.
+/// Progress that is stored between runs. A write takes a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Logbook(Arc<Mutex<Entries>>);
 
@@ -88,12 +88,12 @@ struct Entries {
 }
 
 impl Logbook {
-    /// Where to go on.
+    /// Returns the record to go on with.
     pub fn next_record(&self) -> usize {
         self.0.lock().unwrap().next_record
     }
 
-    /// The records that were done, in order.
+    /// Returns the records that were done, in order.
     pub fn done(&self) -> Vec<usize> {
         self.0.lock().unwrap().done.clone()
     }

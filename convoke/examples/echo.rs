@@ -1,5 +1,5 @@
-//! An echo server that drains on Ctrl-C: it takes no more connections, what a client has said is still said back, and only then
-//! does the program end. Without an address it plays its own clients, and then presses its own Ctrl-C.
+//! An echo server that drains on Ctrl-C: it accepts no more connections, echoes what clients have already sent, and only then does the
+//! program end. Without an address it plays its own clients, and then presses its own Ctrl-C.
 //!
 //! ```text
 //! cargo run --release --example echo                      # plays by itself
@@ -26,7 +26,7 @@ async fn main() -> io::Result<()> {
     serve(listener).await
 }
 
-/// Takes connections until it is asked to stop, or cannot any more.
+/// Accepts connections until it is asked to stop, or the listener fails.
 pub async fn serve(listener: TcpListener) -> io::Result<()> {
     scope(async |clients| {
         loop {
@@ -41,7 +41,7 @@ pub async fn serve(listener: TcpListener) -> io::Result<()> {
     .await
 }
 
-/// Says back what a client says, until that has no more to say.
+/// Echoes what a client sends, until the client closes its side.
 async fn converse(client: TcpStream) -> io::Result<()> {
     let mut buffer = [0; 4096];
     loop {
@@ -53,7 +53,7 @@ async fn converse(client: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Clients that all say something at once; when they have heard it, the server is asked to stop.
+/// Plays clients that all send at the same time; when they have the echo, the server is asked to stop.
 pub async fn play(listener: TcpListener, clients: usize) -> io::Result<Vec<String>> {
     let server = listener.local_addr()?;
     scope(async |s| {

@@ -88,7 +88,7 @@ impl AsyncClose for Connection {
     }
 }
 
-/// What happened to the connections.
+/// Log of the connections.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Arc<Mutex<Entries>>);
 

@@ -1,7 +1,7 @@
-//! The futurelock program of the literature (Oxide, RFD 609), diagnosed. A task waits for a lock that was handed to a future of
-//! its own, which it has set aside and does not poll: it would hang for ever, without a word.
+//! The futurelock program of the literature (Oxide, RFD 609), diagnosed. A task waits for a lock that was granted to one of its own
+//! futures, which it does not poll any more: it would hang for ever, silently.
 //!
-//! Here it is told what it waits for, and where; then it is asked to stop, and everybody comes home.
+//! Here the diagnosis reports what the task waits for, and where; then the program is stopped, and all its tasks end.
 //!
 //! ```text
 //! cargo run --release --example futurelock
@@ -18,7 +18,7 @@ use convoke::inspect::Diagnosis;
 use convoke::prelude::*;
 use convoke::sync::Mutex;
 
-/// What they all want.
+/// Lock that all tasks of this example take.
 pub type Lock = Arc<Mutex<Vec<&'static str>>>;
 
 fn main() {
@@ -44,7 +44,7 @@ fn main() {
     drop(diagnosing);
 }
 
-/// How one of two futures is waited for.
+/// How the program waits for the first of two futures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The other one is kept, and not polled any more.
@@ -53,7 +53,7 @@ pub enum Way {
     Race,
 }
 
-/// Somebody holds the lock for a while; `do_stuff` wants it.
+/// Runs a child that holds the lock for some time, and `do_stuff`, which needs the lock.
 pub async fn program(lock: Lock, way: Way) {
     scope(async |s| {
         let held = lock.clone();
@@ -74,7 +74,7 @@ pub async fn program(lock: Lock, way: Way) {
     .await;
 }
 
-/// Tries for a while, and then something else. Both want the lock.
+/// Waits ten milliseconds for the lock, and then takes it in another way, while the first wait is still there.
 async fn do_stuff(lock: &Lock) {
     let mut first = pin!(async { lock.lock().await.push("first") });
     let time_is_up = pin!(sleep(Duration::from_millis(10)).into_future());
@@ -84,7 +84,7 @@ async fn do_stuff(lock: &Lock) {
     }
 }
 
-/// The same with `race`: when it returns, nobody is set aside.
+/// Does the work of `do_stuff` with `race`: when it returns, both branches have ended, and no future waits unpolled.
 async fn do_stuff_well(lock: &Lock) {
     let first = async {
         lock.lock().await.push("first");
@@ -99,7 +99,7 @@ async fn do_stuff_well(lock: &Lock) {
     }
 }
 
-/// What `select!` does with borrowed futures: polls both until one has ended, and leaves the other alone.
+/// Does what `select!` does with borrowed futures: polls both until one has ended, and does not poll the other again.
 async fn ended_first(
     mut first: Pin<&mut impl Future<Output = ()>>,
     mut second: Pin<&mut impl Future<Output = ()>>,

@@ -1,5 +1,5 @@
-//! A generator over the pages of a catalogue, fetched over one connection when they are asked for. Whoever has found what he
-//! looks for leaves early, and the connection is closed, with its goodbye, before he goes on.
+//! A generator over the pages of a catalogue, fetched over one connection on demand. A consumer that has found
+//! its page stops early; the connection is closed, with its goodbye message, before the consumer goes on.
 //!
 //! ```text
 //! cargo run --release --example pages
@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// The first page with this word. The pages behind it are never fetched.
+/// Finds the first page with this word. The pages after it are never fetched.
 pub async fn find(server: Server, word: &str) -> Option<usize> {
     using(pages(server), async |mut pages| {
         while let Some(page) = pages.next().await {
@@ -38,7 +38,7 @@ pub async fn find(server: Server, word: &str) -> Option<usize> {
     .await
 }
 
-/// All pages, in order. The connection is opened for the first, and closed after the last, or when nobody wants more.
+/// Generates all pages, in order. Opens the connection for the first page, and closes it after the last, or when the generator is closed.
 pub fn pages(server: Server) -> convoke::task::Generator<Page, impl Future<Output = ()> + Send> {
     generator(async move |y| {
         using(server.connect(), async |connection| {
@@ -57,11 +57,11 @@ pub fn pages(server: Server) -> convoke::task::Generator<Page, impl Future<Outpu
 pub struct Page {
     /// Its number, from one.
     pub number: usize,
-    /// What is on it.
+    /// Text of the page.
     pub text: &'static str,
 }
 
-/// Where the pages are, and what happened there.
+/// Server of the pages, with a log.
 #[derive(Clone, Debug)]
 pub struct Server(Arc<Inside>);
 
@@ -78,17 +78,17 @@ struct State {
 }
 
 impl Server {
-    /// A server with these pages.
+    /// Creates a server with these pages.
     pub fn new(pages: &[&'static str]) -> Self {
         Self(Arc::new(Inside { pages: pages.to_vec(), state: Mutex::default() }))
     }
 
-    /// How many connections were opened and not closed.
+    /// Returns the number of open connections.
     pub fn open_connections(&self) -> usize {
         self.0.state.lock().unwrap().open
     }
 
-    /// What happened.
+    /// Returns the log.
     pub fn log(&self) -> Vec<String> {
         self.0.state.lock().unwrap().log.clone()
     }
@@ -106,12 +106,12 @@ impl Server {
     }
 }
 
-/// A connection to a [`Server`]. It says goodbye.
+/// Connection to a [`Server`]. Its close sends a goodbye message.
 #[derive(Debug)]
 pub struct Connection(Server);
 
 impl Connection {
-    /// The page of this number, if there is one. It takes a moment.
+    /// Fetches the page of this number, if there is one. That takes a moment.
     pub async fn fetch(&self, number: usize) -> Option<Page> {
         checkpoint().await;
         let text = *self.0.0.pages.get(number - 1)?;

@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The ports of this range that are open, in order.
+/// Returns the open ports of this range, in order.
 pub async fn scan(host: IpAddr, ports: RangeInclusive<u16>) -> Vec<u16> {
     let tried = map_concurrent(ports, AT_ONCE, move |port| async move { (port, is_open(host, port).await) });
     let tried: Vec<(u16, bool)> = tried.in_order().collect().await;
@@ -50,7 +50,7 @@ async fn is_open(host: IpAddr, port: u16) -> bool {
     matches!(timeout(PATIENCE, TcpStream::connect((host, port))).await, Ok(Ok(_)))
 }
 
-/// Opens a few ports and scans the range that they are in: what was opened, and what was found.
+/// Opens a few ports and scans the ports around them. Returns the opened ports, and the found ones.
 pub async fn play() -> io::Result<(Vec<u16>, Vec<u16>)> {
     let mut listeners = Vec::new();
     for _ in 0..3 {
@@ -61,7 +61,7 @@ pub async fn play() -> io::Result<(Vec<u16>, Vec<u16>)> {
     opened.sort_unstable();
     let mut found = Vec::new();
     for port in &opened {
-        // A few around each: somebody else's may be among them.
+        // Scans the ports around each. Other programs may have opened some of those.
         let around = scan([127, 0, 0, 1].into(), port.saturating_sub(20)..=port.saturating_add(20)).await;
         found.extend(around.into_iter().filter(|port| opened.contains(port)));
     }

@@ -1,5 +1,5 @@
-//! A TCP proxy: passes bytes both ways, with a bound on how many connections it holds, and says at the end of each how much
-//! went where. Without addresses it plays a client and a server at its two ends.
+//! A TCP proxy: copies bytes both ways, with a bound on the number of connections, and prints for each how many bytes went each way.
+//! Without addresses it plays a client and a server at its two ends.
 //!
 //! ```text
 //! cargo run --release --example proxy                                       # plays by itself
@@ -14,7 +14,7 @@ use convoke::prelude::*;
 use convoke::scope::Bound;
 use convoke::task::map_concurrent;
 
-/// How many connections are held at a time. Who comes later waits in the kernel's queue: nothing is taken that cannot be served.
+/// Maximum number of connections. Further clients wait in the backlog: the proxy accepts no connection that it cannot serve.
 const CONNECTIONS: usize = 1000;
 
 #[convoke::main(contexts = 1, pool_threads = 1)]
@@ -47,7 +47,7 @@ pub async fn pass_on(listener: TcpListener, to: String) -> io::Result<()> {
     .await
 }
 
-/// One connection. However it ends, by itself, by an error or by a stop, it says how far it got.
+/// Serves one connection. However it ends, by itself, by an error or by a stop, it reports how many bytes were copied.
 async fn connection(mut client: TcpStream, to: &str, from: &str) {
     let (there, back) = (Progress::new(), Progress::new());
     let ended = catch_stopped(async {

@@ -1,4 +1,4 @@
-//! A server that reads its configuration again on SIGHUP, without hanging up on anybody, and drains on SIGTERM or Ctrl-C. Without
+//! A server that reloads its configuration on SIGHUP, without closing a connection, and drains on SIGTERM or Ctrl-C. Without
 //! an address it plays its own client, and sends itself the signal.
 //!
 //! ```text
@@ -27,12 +27,12 @@ async fn main() -> io::Result<()> {
     serve(listener, move || std::fs::read_to_string(&file).map(|text| text.trim().to_owned())).await
 }
 
-/// Says to each client what is configured, as often as that asks, until the server is asked to stop.
+/// Sends the configuration to each client, as often as it asks, until the server is asked to stop.
 pub async fn serve<L>(listener: TcpListener, load: L) -> io::Result<()>
 where
     L: Fn() -> io::Result<String> + Send + 'static,
 {
-    // From here on: a signal that comes before somebody waits for it is kept.
+    // Signals count from here on, even before a task waits for one.
     let mut reloads = signals([Signal::HANGUP])?;
     let configured = Arc::new(Mutex::new(load()?));
     let current = configured.clone();
@@ -67,7 +67,7 @@ async fn answer(client: TcpStream, configured: &Mutex<String>) -> io::Result<()>
     Ok(())
 }
 
-/// A client that asks before and after a reload: what it was told.
+/// Plays a client that asks before and after a reload. Returns the answers.
 pub async fn play() -> io::Result<[String; 2]> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let server = listener.local_addr()?;

@@ -1,5 +1,5 @@
-//! Workers that fall over and are started again, with longer and longer waits, until a limit; and whose jobs are never lost: a
-//! job is back on the desk before its worker is started again, also if the worker panicked or the whole shift is stopped.
+//! Workers that fail are restarted with backoff, up to a limit, and no job is lost: a job is back on the desk before its worker is
+//! restarted, also if the worker panicked or the whole shift is stopped.
 //!
 //! ```text
 //! cargo run --release --example supervised_workers
@@ -19,7 +19,7 @@ use convoke::scope::scope_with;
 const RESTARTS: Backoff =
     Backoff::exponential(Duration::from_millis(5)).at_most(Duration::from_millis(20)).up_to(3);
 
-/// Who works, how long a job takes them, and what goes wrong.
+/// Workers, with the time that a job takes each of them and the trouble that they have.
 pub const STAFF: [Worker; 4] = [
     Worker { name: "ann", pace: 9, trouble: Trouble::None },
     Worker { name: "bob", pace: 6, trouble: Trouble::Clumsy },
@@ -28,14 +28,14 @@ pub const STAFF: [Worker; 4] = [
 ];
 
 fn main() {
-    // The report tells of the panic below; the standard hook would tell of it, too.
+    // The report has the panic below; the standard hook would print it again.
     std::panic::set_hook(Box::new(|_| ()));
     let desk = Desk::new(48);
     let report = block_on(shift(desk.clone(), &STAFF)).unwrap();
     print(&desk, &report);
 }
 
-/// All of them work until the desk is empty. Returns how many jobs each has done who came to the end, and who did not.
+/// Runs all workers until the desk is empty. Returns the reports of those that reached the end, and the failures of the others.
 pub async fn shift(desk: Desk, staff: &'static [Worker]) -> ReportFailure<Done, Jammed> {
     scope_with(Supervise, async |s| {
         for worker in staff {
@@ -49,7 +49,7 @@ pub async fn shift(desk: Desk, staff: &'static [Worker]) -> ReportFailure<Done, 
     .await
 }
 
-/// One worker, until there is nothing left to do.
+/// Runs one worker until there is nothing left to do.
 async fn work(worker: &'static Worker, desk: Desk) -> Result<Done, Jammed> {
     let mut jobs = 0;
     while let Some(job) = desk.take() {
@@ -65,16 +65,16 @@ async fn work(worker: &'static Worker, desk: Desk) -> Result<Done, Jammed> {
     Ok(Done { name: worker.name, jobs })
 }
 
-/// Somebody on the staff.
+/// Worker of the staff.
 #[derive(Debug)]
 pub struct Worker {
     name: &'static str,
-    /// How many milliseconds a job takes.
+    /// Milliseconds that a job takes.
     pace: u64,
     trouble: Trouble,
 }
 
-/// What goes wrong with a worker.
+/// Trouble that a worker has.
 #[derive(Debug)]
 enum Trouble {
     None,
@@ -94,12 +94,12 @@ impl Trouble {
     }
 }
 
-/// A worker who came to the end of the shift.
+/// Report of a worker that reached the end of the shift.
 #[derive(Debug)]
 pub struct Done {
-    /// Who it was.
+    /// Name of the worker.
     pub name: &'static str,
-    /// How many jobs since the last start.
+    /// Number of jobs since the last start.
     pub jobs: u32,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Jammed {
 
 impl std::error::Error for Jammed {}
 
-/// A job that somebody has taken. It goes back if it was not done.
+/// Job that a worker has taken. It goes back to the desk if it was not done.
 struct Taken {
     job: u32,
     desk: Desk,
@@ -137,7 +137,7 @@ impl AsyncClose for Taken {
     }
 }
 
-/// What is to be done, what was, and what happened meanwhile.
+/// Open jobs, finished jobs and the log.
 #[derive(Clone, Debug)]
 pub struct Desk(Arc<Mutex<Papers>>);
 
@@ -150,7 +150,7 @@ struct Papers {
 }
 
 impl Desk {
-    /// A desk with so many jobs on it.
+    /// Creates a desk with `jobs` jobs on it.
     pub fn new(jobs: u32) -> Self {
         let papers = Papers {
             to_do: (1..=jobs).collect(),
@@ -175,7 +175,7 @@ impl Desk {
         papers.journal.push((at, who, what));
     }
 
-    /// The numbers of the jobs that are done, and of those that are not, each sorted.
+    /// Returns the numbers of the jobs that are done, and of those that are not, each sorted.
     pub fn jobs(&self) -> (Vec<u32>, Vec<u32>) {
         let papers = self.lock();
         let mut done: Vec<_> = papers.done.iter().map(|(_, job)| *job).collect();
@@ -185,7 +185,7 @@ impl Desk {
         (done, left)
     }
 
-    /// How often this worker was started again.
+    /// Returns the number of restarts of this worker.
     pub fn restarts(&self, name: &str) -> usize {
         self.lock().journal.iter().filter(|(_, who, what)| *who == name && what.ends_with("again")).count()
     }

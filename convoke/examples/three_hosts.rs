@@ -1,8 +1,8 @@
-//! A register that three hosts keep together: it survives partitions and crashes, as long as two of the three can talk.
+//! A register that is replicated on three hosts: it survives partitions and crashes, as long as two of the three can communicate.
 //!
-//! Each host has a replica on its disk. Who writes asks a majority for the newest entry and has a majority store the next one; who
-//! reads has a majority store what it has read, so that nobody can read something older afterwards. The three hosts are simulated: by
-//! each seed they are cut off from each other and crash at other times. `QUORUM = 1` is a bug that the first seeds find.
+//! Each host has a replica on its disk. A writer asks a majority for the newest entry and has a majority store the next one. A reader
+//! has a majority store what it has read, so that no later read returns an older entry. The three hosts are simulated: the seed decides
+//! when they are cut off from each other, and when they crash. `QUORUM = 1` is a bug that the first seeds find.
 //!
 //! ```text
 //! cargo run --release --features sim --example three_hosts -- 100
@@ -21,11 +21,11 @@ use convoke::time::now;
 use convoke::time::sleep_until;
 
 const HOSTS: [&str; 3] = ["ada", "bob", "cyn"];
-/// How many replicas must have stored something before it counts.
+/// Number of replicas that must store an entry before it counts.
 const QUORUM: usize = 2;
-/// How many writes and reads each host does.
+/// Number of writes and reads of each host.
 const OPERATIONS: u64 = 8;
-/// For so long something goes wrong every few seconds; then all is mended.
+/// Time in which there is a fault every few seconds; after it, all faults are repaired.
 const TROUBLE: u64 = 60;
 
 fn main() {
@@ -52,17 +52,17 @@ pub struct Entry {
     value: u64,
 }
 
-/// What a host has on its disk.
+/// Contents of a host's disk.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     entry: Entry,
     operations_done: u64,
 }
 
-/// What the test knows, and no host.
+/// Facts that the test records, and that no host sees.
 #[derive(Debug, Default)]
 pub struct History {
-    /// The newest entry that somebody is done with: from then on nobody may see an older one.
+    /// Newest entry whose write or read has ended: no later read may return an older one.
     newest: Entry,
     operations: usize,
     attempts: usize,
@@ -70,7 +70,7 @@ pub struct History {
     crashes: usize,
     /// When the first host was started.
     start: Option<Instant>,
-    /// What happened to which host, and when.
+    /// Events: the host, the time, and the sign that is printed.
     marks: Vec<(usize, Duration, char)>,
 }
 
@@ -78,7 +78,7 @@ type Shared<T> = Arc<Mutex<T>>;
 
 // The program of a host.
 
-/// Keeps a replica, and works with the register; when its work is done it still serves the others for a while.
+/// Keeps a replica, and uses the register; when its own operations are done it still serves the others for some time.
 pub async fn host(number: usize, disk: Disk<Stored>, history: Shared<History>) -> io::Result<()> {
     let start = now();
     history.lock().unwrap().start.get_or_insert(start);
@@ -124,7 +124,7 @@ async fn read(history: &Shared<History>) -> Entry {
     newest
 }
 
-/// The newest that a majority knows, after it has stored this. Asks until it has heard from one.
+/// Has a majority store this entry, and returns the newest that it knows. Asks until a majority has answered.
 async fn ask_majority(store: Option<Entry>, history: &Shared<History>) -> Entry {
     loop {
         history.lock().unwrap().attempts += 1;
@@ -158,7 +158,7 @@ async fn replica(disk: Disk<Stored>) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept().await?;
             let disk = disk.clone();
-            // One whose connection breaks has asked in vain, and will ask again.
+            // A client whose connection breaks asks again.
             s.spawn(async move { drop(answer(&stream, &disk).await) });
         }
     })
@@ -167,7 +167,7 @@ async fn replica(disk: Disk<Stored>) -> io::Result<()> {
 
 async fn answer(stream: &TcpStream, disk: &Disk<Stored>) -> io::Result<()> {
     let mut question = [0; MESSAGE];
-    // Somebody who is cut off keeps nobody waiting for ever.
+    // A client that is cut off does not keep the server waiting.
     match timeout(Duration::from_secs(5), stream.read_exact(&mut question)).await {
         Ok(read) => read?,
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
@@ -177,7 +177,7 @@ async fn answer(stream: &TcpStream, disk: &Disk<Stored>) -> io::Result<()> {
         disk.write(|stored| stored.entry = stored.entry.max(entry));
     }
     let known = disk.read(|stored| stored.entry);
-    // Without this a crash forgets what somebody counts on, and one of the first dozens of seeds finds it.
+    // Without this a crash loses an entry that was acknowledged: one of the first dozens of seeds finds that.
     disk.sync().await?;
     stream.write_all(&to_bytes(stores, known)).await
 }
@@ -199,7 +199,7 @@ fn from_bytes(bytes: &[u8; MESSAGE]) -> (bool, Entry) {
 
 // The simulation.
 
-/// Three hosts, and trouble that depends on the seed.
+/// Runs three hosts, with faults that depend on the seed.
 pub fn set_up(sim: &mut Sim) -> Shared<History> {
     let history = Shared::<History>::default();
     sim.links(Link::usual().loss(0.02));

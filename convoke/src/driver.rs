@@ -6,8 +6,8 @@
 pub use crate::runtime::{driver, io_context};
 #[doc(inline)]
 pub use convoke_io::context::{
-    CONTEXTS, Contexts, IO, IoContext, IoExecutor, IoShared, Work, current_driver, driver_of, services_of,
-    use_service, with_services,
+    CONTEXTS, Contexts, IO, IoContext, IoExecutor, IoFuture, IoShared, Work, current_driver, driver_of,
+    services_of, use_service, with_services,
 };
 #[doc(inline)]
 pub use convoke_io::driver::*;

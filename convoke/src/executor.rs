@@ -7,13 +7,14 @@ pub use convoke_core::{Executor, ExecutorRef, InlineExecutor};
 pub use convoke_exec::pool::{HIGH_IN_A_ROW, OTHERS_EACH};
 #[doc(inline)]
 pub use convoke_exec::{
-    Limited, PoolExecutor, Priority, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder,
+    Limited, LoopFuture, LoopTurn, PIECES_PER_POLL, PoolExecutor, Priority, RunLoop, RunLoopExecutor, Strand,
+    ThreadPool, ThreadPoolBuilder,
 };
 #[doc(inline)]
 pub use convoke_task::blocking::{
-    Blocking, BlockingPool, DEFAULT_GRACE, DEFAULT_THREADS, Inside, Overdue, POOL, set_overdue_hook,
+    Blocking, BlockingPool, DEFAULT_BLOCKING_GRACE, DEFAULT_THREADS, Inside, Overdue, POOL, set_overdue_hook,
 };
 #[doc(inline)]
-pub use convoke_task::context::{Context, FromContext, Service, ServiceError};
+pub use convoke_task::context::{Context, ExecutionContext, FromContext, Service, ServiceError};
 #[doc(inline)]
-pub use convoke_task::{BlockOn, Reschedule, RunOn, block_on_with, reschedule, run_on};
+pub use convoke_task::{BlockOn, PoolContext, Reschedule, RunOn, block_on_with, reschedule, run_on};

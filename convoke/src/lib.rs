@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod driver;
 pub mod env;
 pub mod executor;
+mod feature_macros;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 pub mod inspect;
@@ -56,9 +57,14 @@ pub use convoke_task::local_scope::local_scope;
 #[doc(inline)]
 pub use convoke_task::scope::{Scope, blocking_scope, scope};
 #[doc(inline)]
+pub use convoke_task::select;
+#[doc(inline)]
 pub use convoke_task::together::{join, race, try_join};
 #[doc(inline)]
 pub use convoke_task::{Stopped, catch_stopped, checkpoint, run_on};
+#[cfg(feature = "tls")]
+#[doc(inline)]
+pub use convoke_tls as tls;
 #[cfg(feature = "net")]
 #[doc(inline)]
 pub use runtime::Runtime;

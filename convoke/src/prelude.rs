@@ -1,4 +1,4 @@
-//! What an application has in scope on its first day: `use convoke::prelude::*;`.
+//! The names that most applications need: `use convoke::prelude::*;`.
 
 pub use convoke_core::{Never, Outcome, StopReason, StopSource};
 pub use convoke_exec::ThreadPool;
@@ -9,5 +9,6 @@ pub use convoke_task::launch::{block_on, launch};
 pub use convoke_task::limits::{shield, timeout};
 pub use convoke_task::local_scope::local_scope;
 pub use convoke_task::scope::scope;
+pub use convoke_task::select;
 pub use convoke_task::together::{join, race, try_join};
 pub use convoke_task::{Stopped, catch_stopped, checkpoint, run_on};

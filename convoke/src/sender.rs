@@ -5,10 +5,15 @@
 //! [`task()`](crate::task::task).
 
 #[doc(inline)]
-pub use convoke_sender::*;
+pub use convoke_sender::{
+    AnySender, AskToStop, AsyncScope, AwaitError, AwaitableSender, Awaited, AwaitedFuture, Completes,
+    CountingScope, Deadline, Operation, OutcomeOf, Receiver, ReceiverOf, SameError, ScopeHandle, Sender,
+    SleepOperation, StopAt, TryTask, algorithm, async_scope, counting_scope, deadline_after, deadline_at,
+    sync_wait, sync_wait_with, try_task,
+};
 
 pub mod prelude {
-    //! What a program that composes senders has in scope: `use convoke::sender::prelude::*;`.
+    //! The names that a program that composes senders imports: `use convoke::sender::prelude::*;`.
 
     pub use convoke_core::{
         Env, Executor, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, StopToken,

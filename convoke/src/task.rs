@@ -5,7 +5,7 @@
 //! | [`block_on()`] | ordinary code runs a future until it ends |
 //! | [`launch()`] | ordinary code starts a chain of tasks and goes on |
 //! | [`task()`] | a future is to be a task of its own, awaited or composed as a sender |
-//! | [`join()`], [`try_join()`], [`race()`] | a few futures run together in one task |
+//! | [`join()`], [`try_join()`], [`race()`], [`select!`](crate::select) | a few futures run together in one task |
 //! | [`map_concurrent()`], [`for_each_concurrent()`] | a function runs over many items, several at a time |
 //! | [`run_until_stopped()`] | a part of a task ends with a token of the program's own |
 //! | [`budget`] | a future of one's own can be ready at once, or must not yield |

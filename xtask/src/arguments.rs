@@ -1,6 +1,6 @@
 //! The command line: a verb and a few switches. Small enough that a parsing crate would be the larger part.
 
-/// What `cargo xtask help` prints.
+/// Text of `cargo xtask help`.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask <command>
 
@@ -16,7 +16,7 @@ usage: cargo xtask <command>
             --list       name the steps
             --only NAME  run this step and no other (may be repeated)";
 
-/// What to do.
+/// Command to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Help,

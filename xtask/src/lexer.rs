@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-/// What a stretch of source is.
+/// Kind of a stretch of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Code,
     /// Line and block comments, documentation among them.
     Comment,
-    /// What stands between the quotes of a string, raw string, byte string or character, quotes included.
+    /// A string, raw string, byte string or character, with its quotes.
     Literal,
 }
 
@@ -63,7 +63,7 @@ fn spans(source: &str) -> Vec<(Kind, Range<usize>)> {
     spans
 }
 
-/// What begins at `at`, and where it ends.
+/// Returns the kind of the stretch that begins at `at`, and its end.
 fn next(source: &str, at: usize) -> (Kind, usize) {
     let rest = &source[at..];
     let first = rest.chars().next().unwrap_or(' ');

@@ -1,4 +1,4 @@
-//! What there is to work on: the packages as cargo sees them, the files as git sees them.
+//! The workspace: the packages as cargo sees them, the files as git sees them.
 
 use crate::command::{self, Show};
 use serde_json::Value;
@@ -185,7 +185,7 @@ fn texts(value: &Value) -> Vec<String> {
     list(value).iter().map(text).collect()
 }
 
-/// What git tracks and is still there. Without a usable git (a source archive, a checkout owned by someone else) all
+/// Lists the files that git tracks and that exist. Without a usable git (a source archive, a checkout owned by someone else) all
 /// files but build output and hidden directories of tools.
 fn files(root: &Path) -> Result<Vec<String>, String> {
     let mut git = Command::new("git");

@@ -8,7 +8,7 @@ use convoke::driver::io_context;
 use convoke::env::Changes;
 use convoke::raw::Frame;
 use convoke::scope::Handle;
-use convoke::scope::OnOwnerThread;
+use convoke::scope::SameThread;
 use convoke::{Scope, StopReason, checkpoint, scope};
 
 use crate::peer::{OneThread, Spawner};
@@ -63,10 +63,10 @@ impl InScope {
 }
 
 impl Spawner for InScope {
-    type Task<T: 'static> = Handle<T, OnOwnerThread>;
+    type Task<T: 'static> = Handle<T, SameThread>;
 
     #[inline]
-    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, OnOwnerThread> {
+    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, SameThread> {
         self.0.child().local().spawn_future(future)
     }
 

@@ -127,7 +127,10 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
                 memory,
                 waker: UnsafeCell::new(None),
                 outcome: UnsafeCell::new(None),
-                env: ScopedEnv::with_in_place_stop(owner.env(), stop),
+                env: match frame.overlay() {
+                    None => ScopedEnv::with_in_place_stop(owner.env(), stop),
+                    Some(overlay) => ScopedEnv::with_in_place_stop(owner.env(), stop).overlaid(overlay),
+                },
                 stop: InPlaceStop::new(frame.deadline()),
                 free: Storage::<V, E, O>::free,
             };
@@ -260,7 +263,11 @@ impl<V, E, O: Operation> Storage<V, E, O> {
                 // must get its memory back.
                 let _ = Panic::catch(|| drop(waker));
             }
-            storage.drop_in_place();
+            // Values of an overlay may panic when they are dropped.
+            let outcome = match Panic::catch(|| storage.drop_in_place()) {
+                Ok(()) => outcome,
+                Err(panic) => outcome.or_panic(panic),
+            };
             (memory, outcome)
         }
     }

@@ -176,16 +176,16 @@ impl Rendezvous {
     /// Completes like [`complete`](Rendezvous::complete), where future and operation are on one thread.
     #[inline]
     pub fn complete_here(&self) -> Complete {
-        match self.word.load(Ordering::Relaxed) {
-            ABANDONED => Complete::Free,
-            WAITING => {
-                self.word.store(LEAVING, Ordering::Relaxed);
-                Complete::Wake
-            }
-            _ => {
-                self.word.store(DONE, Ordering::Relaxed);
-                Complete::Leave
-            }
+        let seen = self.word.load(Ordering::Relaxed);
+        if seen == STARTING {
+            self.word.store(DONE, Ordering::Relaxed);
+            Complete::Leave
+        } else if seen == WAITING {
+            self.word.store(LEAVING, Ordering::Relaxed);
+            Complete::Wake
+        } else {
+            debug_assert_eq!(seen, ABANDONED, "the future is on this thread, and not in here");
+            Complete::Free
         }
     }
 

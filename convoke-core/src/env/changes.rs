@@ -59,6 +59,11 @@ impl Changes {
         self.parts.executor.as_ref()
     }
 
+    /// Returns the new frame allocator, if it changes.
+    pub fn new_allocator(&self) -> Option<&FrameAllocator> {
+        self.parts.allocator.as_ref()
+    }
+
     pub(super) fn apply(mut self, env: &mut Env) {
         let (parts, env) = (&mut self.parts, &mut env.parts);
         if let Some(executor) = parts.executor.take() {

@@ -6,17 +6,20 @@
 //!   with a life of its own.
 //! - An operation that changes something for its children borrows the rest:
 //!   [`ScopedEnv`].
+//! - A part of a task changes something for what runs in it by an [`Overlay`], which its poll frame refers to.
 //! - Any thread may read an environment.
 
 #![allow(unsafe_code)]
 
 mod changes;
 mod local;
+mod overlay;
 mod scoped;
 
 pub use crate::frames::FrameAllocator;
 pub use changes::Changes;
 pub use local::Local;
+pub use overlay::Overlay;
 pub use scoped::ScopedEnv;
 
 use core::fmt;
@@ -76,13 +79,14 @@ impl Env {
         Self::on(ExecutorRef::default())
     }
 
-    /// Creates an environment that runs work on `executor`, never stops, and has no locals.
+    /// Creates an environment that runs work on `executor`, never stops, and has no locals. Its frame allocator is
+    /// that of the executor's context.
     #[inline]
     pub fn on(executor: ExecutorRef) -> Self {
         Self::of(Parts {
+            allocator: executor.allocator(),
             executor,
             stop: EnvStop::Owned(StopToken::never()),
-            allocator: FrameAllocator::recycling(),
             locals: Locals::EMPTY,
         })
     }
@@ -129,6 +133,13 @@ impl Env {
     pub fn with(&self, changes: Changes) -> Self {
         let mut env = self.clone();
         changes.apply(&mut env);
+        env
+    }
+
+    /// Creates a copy of this environment with the allocator and the locals of a part of a task.
+    pub fn overlaid(&self, overlay: &Overlay) -> Self {
+        let mut env = self.copy(overlay.locals.clone());
+        env.parts.allocator = overlay.allocator.clone();
         env
     }
 

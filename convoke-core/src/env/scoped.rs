@@ -12,7 +12,7 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
-use super::{Changes, Env, EnvStop, Parts};
+use super::{Changes, Env, EnvStop, Overlay, Parts};
 use crate::stop::InPlaceStop;
 
 /// A changed environment that does not outlive the one it was made from. It owns only the parts that were
@@ -69,6 +69,21 @@ impl ScopedEnv {
         let mut this = unsafe { Self::lend(parent) };
         replace_lent(&mut this.env.parts.stop, EnvStop::InPlace(stop));
         this
+    }
+
+    /// Replaces the allocator and the locals by copies of those of an overlay, which need not outlive the result.
+    #[must_use]
+    pub fn overlaid(mut self, overlay: &Overlay) -> Self {
+        let parts = &mut self.env.parts;
+        let allocator = mem::replace(&mut parts.allocator, overlay.allocator.clone());
+        let locals = mem::replace(&mut parts.locals, overlay.locals.clone());
+        if !mem::replace(&mut self.own_allocator, true) {
+            mem::forget(allocator);
+        }
+        if !mem::replace(&mut self.own_locals, true) {
+            mem::forget(locals);
+        }
+        self
     }
 
     /// Creates a copy of `parent` that owns nothing.

@@ -7,15 +7,17 @@
 
 #![allow(unsafe_code)]
 
-use core::any::{Any, type_name};
+use core::any::Any;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
+use super::any::AnyExecutor;
 use super::contained::call_contained;
 use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
+use crate::FrameAllocator;
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as those of Convoke do, is
 /// stored inline; a larger one is put into an `Arc`, once.
@@ -50,52 +52,6 @@ struct Table {
     drop: fn(Word),
     executor: fn(&Word) -> &dyn AnyExecutor,
     queues_locally: bool,
-}
-
-/// The functions of an executor that are called rarely.
-trait AnyExecutor {
-    fn parallelism(&self) -> usize;
-    fn timers(&self) -> Option<&dyn Timers>;
-    fn context(&self) -> Option<&(dyn Any + Send + Sync)>;
-    fn work_began(&self);
-    fn work_ended(&self);
-    fn as_any(&self) -> &dyn Any;
-    fn is_equal(&self, other: &dyn Any) -> bool;
-    fn type_name(&self) -> &'static str;
-}
-
-impl<E: Executor> AnyExecutor for E {
-    fn parallelism(&self) -> usize {
-        Executor::parallelism(self)
-    }
-
-    fn timers(&self) -> Option<&dyn Timers> {
-        Executor::timers(self)
-    }
-
-    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        Executor::context(self)
-    }
-
-    fn work_began(&self) {
-        Executor::work_began(self);
-    }
-
-    fn work_ended(&self) {
-        Executor::work_ended(self);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_equal(&self, other: &dyn Any) -> bool {
-        other.downcast_ref() == Some(self)
-    }
-
-    fn type_name(&self) -> &'static str {
-        type_name::<E>()
-    }
 }
 
 // SAFETY: an executor is `Send` and `Sync`, and the word holds one, an `Arc` of one, or the address of one:
@@ -228,6 +184,10 @@ impl Executor for ExecutorRef {
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.executor().context()
+    }
+
+    fn allocator(&self) -> FrameAllocator {
+        self.executor().allocator()
     }
 
     fn work_began(&self) {

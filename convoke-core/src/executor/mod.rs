@@ -23,6 +23,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `mod.rs` | the trait [`Executor`] |
+//! | `any.rs` | [`AnyExecutor`]: the functions that are called rarely, behind a pointer |
 //! | `runnable.rs` | [`Runnable`], [`Header`], [`WorkKind`]: the unit of work |
 //! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers; [`LocalRunQueue`]: in a cell |
 //! | `stopping.rs` | [`Runnable::stop`]: stops work without deep recursion |
@@ -33,8 +34,9 @@
 //! | `inline.rs` | [`InlineExecutor`] |
 //! | `on_top.rs` | work that runs on top of the work that starts it, a few levels deep |
 //! | `timers.rs` | the contract of timers |
-//! | `waits.rs` | [`Waits`]: the wait location of a task, in the word of its link |
+//! | `wait_location.rs` | [`WaitLocation`]: the wait location of a task, in the word of its link |
 
+mod any;
 mod closed;
 mod contained;
 mod erased;
@@ -45,8 +47,9 @@ mod queue;
 mod runnable;
 mod stopping;
 mod timers;
-mod waits;
+mod wait_location;
 
+pub use any::AnyExecutor;
 pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
 pub use inline::InlineExecutor;
@@ -54,9 +57,11 @@ pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
 pub use queue::{LocalRunQueue, RunQueue};
 pub use runnable::{Call, Header, Runnable, WorkKind};
 pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers};
-pub use waits::Waits;
+pub use wait_location::WaitLocation;
 
 use core::any::Any;
+
+use crate::FrameAllocator;
 
 /// A handle to the threads that run work: a thread, a pool or a loop. Cheap to clone, and safe to implement.
 ///
@@ -137,25 +142,67 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// Returns the executor that this one wraps, if all its work runs there in the end. Then `timers`, `context`,
+    /// `allocator`, `work_began` and `work_ended` are those of that executor, unless they are implemented. A wrapper
+    /// that passes work on, and implements neither this nor those, loses them silently: its tasks find no socket
+    /// driver, and a thread of its own serves their timers.
+    ///
+    /// ```
+    /// use convoke::Executor;
+    /// use convoke::raw::{AnyExecutor, Runnable};
+    ///
+    /// /// Writes a line for each piece of work that is posted to another executor.
+    /// #[derive(Clone, PartialEq)]
+    /// struct Logged<X>(X);
+    ///
+    /// impl<X: Executor> Executor for Logged<X> {
+    ///     fn post(&self, runnable: Runnable) {
+    ///         println!("posted");
+    ///         self.0.post(runnable);
+    ///     }
+    ///
+    ///     fn wraps(&self) -> Option<&dyn AnyExecutor> {
+    ///         Some(&self.0)
+    ///     }
+    /// }
+    /// ```
+    fn wraps(&self) -> Option<&dyn AnyExecutor> {
+        None
+    }
+
     /// Returns the timers of the threads that it runs work on, if they have any. A wrapper returns those of
     /// the executor it wraps. Without them, a separate thread serves the work that waits for a time.
     fn timers(&self) -> Option<&dyn Timers> {
-        None
+        self.wraps()?.timers()
     }
 
     /// Returns the context of the threads that it runs work on, if they have one: an I/O context is one. The
     /// caller downcasts it to the type it needs. A wrapper returns that of the executor it wraps.
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        None
+        self.wraps()?.context()
+    }
+
+    /// Returns the frame allocator of what is launched here and names none: that of the context. A wrapper
+    /// returns that of the executor it wraps.
+    fn allocator(&self) -> FrameAllocator {
+        self.wraps().map_or_else(FrameAllocator::recycling, |wrapped| wrapped.allocator())
     }
 
     /// Announces work that will come back here, though nothing of it is queued yet: a launched chain is such
     /// work. An executor that runs until there is no work left, as an I/O context does, then waits for it.
     /// [`work_ended`](Executor::work_ended) is called once for each call of this. A wrapper passes both on.
     /// Executors that run for ever need neither.
-    fn work_began(&self) {}
+    fn work_began(&self) {
+        if let Some(wrapped) = self.wraps() {
+            wrapped.work_began();
+        }
+    }
 
     /// Announces that work of [`work_began`](Executor::work_began) has ended. Everything that it has posted
     /// is queued by now.
-    fn work_ended(&self) {}
+    fn work_ended(&self) {
+        if let Some(wrapped) = self.wraps() {
+            wrapped.work_ended();
+        }
+    }
 }

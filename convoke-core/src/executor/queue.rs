@@ -157,8 +157,11 @@ impl Default for RunQueue {
 }
 
 impl Drop for RunQueue {
+    #[inline]
     fn drop(&mut self) {
-        self.stop_all();
+        if !self.is_empty() {
+            self.stop_all();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::ptr::{self, NonNull};
 
-use super::waits::Waits;
+use super::wait_location::WaitLocation;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 
@@ -51,7 +51,7 @@ impl WorkKind {
 #[repr(C)]
 pub struct Header {
     /// The link, or the wait location. Atomic, because a diagnosis reads it at any time.
-    link: Waits,
+    link: WaitLocation,
     /// Atomic, because other threads read it while the holder of the [`Runnable`] replaces it.
     kind: AtomicPtr<WorkKind>,
 }
@@ -86,7 +86,7 @@ impl Header {
         /// ```
         #[inline]
         pub fn new(kind: &'static WorkKind) -> Self {
-            Self { link: Waits::new(), kind: AtomicPtr::new(ptr::from_ref(kind).cast_mut()) }
+            Self { link: WaitLocation::new(), kind: AtomicPtr::new(ptr::from_ref(kind).cast_mut()) }
         }
     }
 
@@ -98,7 +98,7 @@ impl Header {
         /// run any more.
         #[inline]
         pub unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
-            Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
+            Self { link: WaitLocation::new(), kind: AtomicPtr::new(kind.as_ptr()) }
         }
     }
 
@@ -124,7 +124,7 @@ impl Header {
     /// # Safety
     /// The word is not written while there is a [`Runnable`]: it is the link then.
     #[inline]
-    pub unsafe fn waits(&self) -> &Waits {
+    pub unsafe fn waits(&self) -> &WaitLocation {
         &self.link
     }
 

@@ -4,9 +4,9 @@
 //!
 //! 1. A kept frame is the first field of its owner. Neither of them moves from [`settle`](KeptFrame::settle)
 //!    on, and they are changed only through cells.
-//! 2. `task`, `stop_requested` and `held` of the frame, and `outer`, belong to the poll that runs. Between
+//! 2. `task` and `flags` of the frame, and `outer`, belong to the poll that runs. Between
 //!    polls nothing dereferences their pointers.
-//! 3. `is_kept` is true only in frames whose owner has called `settle`.
+//! 3. `KEPT` is set only in frames whose owner has called `settle`.
 
 #![allow(unsafe_code)]
 
@@ -18,9 +18,13 @@ use core::ptr::{self, NonNull};
 // Not loom's: it only makes numbers differ, and orders nothing.
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::flags::{HELD, KEPT, SHELTERED, asked_flag};
 use super::{Frame, FrameOwner, TaskPart};
 use crate::sync::UnsafeCell;
 use crate::this_thread::ThisThread;
+
+/// The flags of a frame that is kept. A stop that is meant for `next` alone does not reach the body.
+const FLAGS: u8 = KEPT | SHELTERED;
 
 /// A frame that is stored as the first field of its owner, for owners that are polled very often.
 pub struct KeptFrame {
@@ -83,12 +87,8 @@ impl KeptFrame {
             (&raw mut (*frame).stopped).write(transmute::<&Cell<bool>, &'static Cell<bool>>(stopped));
             (&raw mut (*frame).owner)
                 .write(transmute::<&dyn FrameOwner, &'static (dyn FrameOwner + 'static)>(owner));
-            (&raw mut (*frame).is_kept).write(Cell::new(true));
-            (&raw mut (*frame).stop_requested).write(false);
-            // A stop that is meant for `next` alone does not reach the body.
-            (&raw mut (*frame).sheltered).write(true);
+            (&raw mut (*frame).flags).write(Cell::new(FLAGS));
             (&raw mut (*frame).cause).write(Cell::new(None));
-            (&raw mut (*frame).held).write(Cell::new(false));
         }
     }
 
@@ -103,9 +103,7 @@ impl KeptFrame {
         // Nothing runs inside, by the contract of this function, so nothing else accesses the frame now.
         unsafe {
             (&raw mut (*frame).task).write(transmute::<TaskPart<'_>, TaskPart<'static>>(outer.task));
-            (&raw mut (*frame).stop_requested).write(asked);
-            (&raw mut (*frame).held).write(Cell::new(false));
-            (&raw mut (*frame).caught).write(Cell::new(false));
+            (&raw mut (*frame).flags).write(Cell::new(FLAGS | asked_flag(asked)));
         }
         self.outer.set(ptr::from_ref(outer).cast());
         ThisThread::with(|thread| thread.current_frame.set(frame.cast()));
@@ -129,8 +127,8 @@ impl KeptFrame {
     /// It has been settled, and nothing runs inside.
     pub unsafe fn is_held(&self) -> bool {
         let frame = self.frame.get().cast::<Frame<'static>>();
-        // SAFETY: `settle` has written `held`, and nothing runs inside that could write it now: the contract.
-        unsafe { (*frame).held.get() }
+        // SAFETY: `settle` has written the flags, and nothing runs inside that could write them now: the contract.
+        unsafe { (*frame).flags.get() & HELD != 0 }
     }
 
     /// Returns the kept frame of this number if it is that of the owner of `frame`. It exists for as long as
@@ -139,7 +137,7 @@ impl KeptFrame {
     pub fn nearest(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let kept = NonNull::from(frame.owner).cast::<Self>();
         // SAFETY: rule 3: the owner has settled a frame, which rule 1 says is its first field.
-        (frame.is_kept.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
+        (frame.has(KEPT) && unsafe { kept.as_ref() }.number == number).then_some(kept)
     }
 
     /// Returns the kept frame of this number that is nearest to `frame`, in it or around it.

@@ -25,6 +25,8 @@
 //! | --- | --- |
 //! | `mod.rs` | [`Frame`], its owner, and the current frame |
 //! | `budget.rs` | how many awaits of one poll may be ready at once |
+//! | `environment.rs` | the environment of what is started in a frame, with the changes of an overlay |
+//! | `flags.rs` | the flags of a frame; how a task wakes itself |
 //! | `foreign.rs` | the policy for futures of other crates that wait when a stop is requested |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
@@ -37,6 +39,8 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod budget;
+mod environment;
+mod flags;
 mod foreign;
 mod kept;
 mod owner;
@@ -46,6 +50,7 @@ mod until_stopped;
 mod waker_mark;
 mod watch;
 
+use flags::{ASKED, CAUGHT, HELD, KEPT, OUTERMOST, SHELTERED, asked_flag};
 pub use foreign::{FOREIGN_FUTURES, ForeignFutures};
 pub use kept::{KeepsFrame, KeptFrame};
 pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef, UnderWay};
@@ -64,7 +69,8 @@ use core::ptr;
 use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::executor::Waits;
+use crate::env::Overlay;
+use crate::executor::WaitLocation;
 use crate::stop::ReasonCode;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
@@ -92,17 +98,8 @@ pub trait FrameOwner {
 pub struct Frame<'a> {
     owner: &'a dyn FrameOwner,
     task: TaskPart<'a>,
-    /// True if a stop had been requested when this poll began. A later request wakes the task again.
-    stop_requested: bool,
-    /// True if a stop of the task does not, or not always, reach the work in this frame: a shield or a
-    /// generator is around it, in the same task.
-    sheltered: bool,
-    /// True if the owner starts with a [`KeptFrame`]: rule 3 of `kept.rs`. A cell only to lie beside `held`,
-    /// so that both are written at once.
-    is_kept: Cell<bool>,
-    held: Cell<bool>,
-    /// True if a stop was caught in this poll although the request still holds: see `stop_again.rs`.
-    caught: Cell<bool>,
+    /// `ASKED` and the other flags of `flags.rs`, in one byte: written at once, and tested at once.
+    flags: Cell<u8>,
     /// The reason of the work that ended as stopped inside, if that is known and not the reason of this frame.
     cause: Cell<Option<ReasonCode>>,
     /// Belongs to the owner, which stores it from poll to poll.
@@ -116,7 +113,9 @@ struct TaskPart<'a> {
     /// The task's own waker, or that of a child of a combinator that polls all its children when a stop is
     /// requested.
     waker: &'a Waker,
-    waits: &'a Waits,
+    waits: &'a WaitLocation,
+    /// The changes that hold for the part of the task that the frame belongs to, if there are any.
+    overlay: Option<&'a Overlay>,
 }
 
 /// The result of polling a body inside a frame.
@@ -140,7 +139,7 @@ enum Next {
 
 /// The *held* flag of a frame before a future in it was polled: see [`Frame::held_before`].
 #[derive(Clone, Copy, Debug)]
-pub struct HeldBefore(bool);
+pub struct HeldBefore(u8);
 
 /// Restores the current frame, also if the body panics. The frame stays borrowed while this exists.
 struct RestoreFrame(*const ());
@@ -159,12 +158,12 @@ impl<'a> Frame<'a> {
     pub fn outermost<T: FrameOwner + OperationOwner>(
         task: &'a T,
         waker: &'a Waker,
-        waits: &'a Waits,
+        waits: &'a WaitLocation,
         asked: bool,
         stopped: &'a Cell<bool>,
     ) -> Self {
-        let part = TaskPart { owner: task, waker, waits };
-        Self::with(task, part, asked, stopped, false)
+        let part = TaskPart { owner: task, waker, waits, overlay: None };
+        Self::with(task, part, asked, stopped, OUTERMOST)
     }
 
     /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`. An owner that
@@ -176,21 +175,23 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame::with(owner, self.task, asked, stopped, self.sheltered)
+        Frame::with(owner, self.task, asked, stopped, self.flags.get() & SHELTERED)
     }
 
     /// Marks the frame as one that a stop of the task does not reach, if `shielded`.
     #[inline]
     #[must_use]
-    pub fn sheltered_if(mut self, shielded: bool) -> Self {
-        self.sheltered |= shielded;
+    pub fn sheltered_if(self, shielded: bool) -> Self {
+        if shielded {
+            self.set(SHELTERED);
+        }
         self
     }
 
     /// Returns true if a stop of the task does not, or not always, reach the work in this frame.
     #[inline]
     pub fn is_sheltered(&self) -> bool {
-        self.sheltered
+        self.has(SHELTERED)
     }
 
     /// Creates a frame for one of several bodies that the owner polls with wakers of their own. When a stop
@@ -203,7 +204,7 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame::with(owner, TaskPart { waker, ..self.task }, asked, stopped, self.sheltered)
+        Frame::with(owner, TaskPart { waker, ..self.task }, asked, stopped, self.flags.get() & SHELTERED)
     }
 
     #[inline]
@@ -212,20 +213,17 @@ impl<'a> Frame<'a> {
         task: TaskPart<'a>,
         asked: bool,
         stopped: &'a Cell<bool>,
-        sheltered: bool,
+        flags: u8,
     ) -> Self {
-        let (is_kept, held, caught) = (Cell::new(false), Cell::new(false), Cell::new(false));
-        let cause = Cell::new(None);
-        Self { owner, task, stop_requested: asked, sheltered, is_kept, held, caught, cause, stopped }
+        let flags = Cell::new(asked_flag(asked) | flags);
+        Self { owner, task, flags, cause: Cell::new(None), stopped }
     }
 
     /// Creates a frame inside this one with the same owner, which catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
-        let Self { owner, task, stop_requested, sheltered, .. } = *self;
-        let (is_kept, held, caught) = (self.is_kept.clone(), Cell::new(false), Cell::new(false));
-        let cause = Cell::new(None);
-        Frame { owner, task, stop_requested, sheltered, is_kept, held, caught, cause, stopped }
+        let flags = Cell::new(self.flags.get() & (ASKED | SHELTERED | KEPT));
+        Frame { owner: self.owner, task: self.task, flags, cause: Cell::new(None), stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -236,7 +234,7 @@ impl<'a> Frame<'a> {
         loop {
             match self.within(|| body.as_mut().poll(cx)) {
                 Poll::Ready(value) => return Polled::Ready(value),
-                Poll::Pending if !(self.held.get() || self.stopped.get() || self.stop_requested) => {
+                Poll::Pending if !(self.has(HELD | ASKED) || self.stopped.get()) => {
                     return Polled::Pending;
                 }
                 Poll::Pending => match self.after_pending(again) {
@@ -252,12 +250,12 @@ impl<'a> Frame<'a> {
     #[cold]
     #[inline(never)]
     fn after_pending(&self, again: bool) -> Next {
-        match (self.held.get(), self.stopped.get()) {
+        match (self.has(HELD), self.stopped.get()) {
             // One future inside is stopped, another one is held. If the held one was dropped in the same poll,
             // by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether it
             // still exists.
             (true, true) if !again => {
-                self.held.set(false);
+                self.clear(HELD);
                 Next::Again
             }
             (true, _) => {
@@ -265,7 +263,7 @@ impl<'a> Frame<'a> {
                 Self::hold_current();
                 Next::Wait
             }
-            (false, false) if !(again || self.stop_requested && self.gives_way()) => Next::Wait,
+            (false, false) if !(again || self.has(ASKED) && self.gives_way()) => Next::Wait,
             (false, _) => {
                 self.pass_cause_on();
                 Next::Stop
@@ -292,12 +290,12 @@ impl<'a> Frame<'a> {
         let owner = self.task.owner;
         // A clean-up behind a foreign combinator is not polled each time, and so cannot hold.
         !owner.has_work_under_way()
-            && owner.env().local(&FOREIGN_FUTURES).copied().unwrap_or_default() == ForeignFutures::GiveWay
+            && self.local(&FOREIGN_FUTURES).copied().unwrap_or_default() == ForeignFutures::GiveWay
     }
 
     /// Returns true if nothing in the body that was polled in this frame keeps it from being dropped.
     pub fn may_be_dropped(&self) -> bool {
-        !self.held.get() && !self.task.owner.has_work_under_way()
+        !self.has(HELD) && !self.task.owner.has_work_under_way()
     }
 
     /// Returns the number of owners around this frame, inside the same task.
@@ -315,7 +313,7 @@ impl<'a> Frame<'a> {
                 None => break,
             }
         }
-        frame.stop_requested
+        frame.has(ASKED)
     }
 
     /// Runs `f` with this frame as the current one.
@@ -360,7 +358,7 @@ impl<'a> Frame<'a> {
     /// a child of a combinator that polls all its children then. Other wakers need a [`StopWatch`].
     #[inline]
     pub fn is_own_waker(&self, waker: &Waker) -> bool {
-        self.task.waker.will_wake(waker)
+        ptr::eq(self.task.waker, waker) || self.task.waker.will_wake(waker)
     }
 
     /// Records where the task waits, for diagnosis.
@@ -372,7 +370,7 @@ impl<'a> Frame<'a> {
     /// Ends the work in this frame as stopped. The caller, a future, returns `Pending` now.
     #[inline]
     pub fn set_stopped(&self) {
-        if self.caught.get() {
+        if self.has(CAUGHT) {
             stop_again::report(self.task.waits.get());
         }
         self.stopped.set(true);
@@ -393,7 +391,7 @@ impl<'a> Frame<'a> {
     /// Ends the work in this frame as stopped, because it says so itself. The caller, a future, returns
     /// `Pending` now.
     pub fn stop_itself(&self) {
-        self.caught.set(false);
+        self.clear(CAUGHT);
         self.cause.set(None);
         self.set_stopped();
     }
@@ -401,20 +399,23 @@ impl<'a> Frame<'a> {
     /// Records that a stop inside was turned into a value, and the work in this frame goes on. If the request
     /// still holds, the next wait is stopped again, which is reported.
     pub fn stop_was_caught(&self) {
-        self.caught.set(self.stop_requested);
+        if self.has(ASKED) {
+            self.set(CAUGHT);
+        } else {
+            self.clear(CAUGHT);
+        }
     }
 
     /// Marks the caller, a future that returns `Pending` now, as one that must not be dropped yet.
     #[inline]
     pub fn hold(&self) {
-        self.held.set(true);
         // After a caught stop this is a shield or a clean-up, which goes on.
-        self.caught.set(false);
+        self.flags.set(self.flags.get() & !CAUGHT | HELD);
     }
 
     /// Returns true if a future inside must not be dropped yet, as of the last poll.
     pub fn is_held(&self) -> bool {
-        self.held.get()
+        self.has(HELD)
     }
 
     /// Resets the *held* flag of the current frame: the futures that set it since `since` have ended in the
@@ -423,7 +424,7 @@ impl<'a> Frame<'a> {
     pub fn forget_holds(since: HeldBefore) {
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.held.set(since.0);
+                frame.flags.set(frame.flags.get() & !HELD | since.0);
             }
         });
     }
@@ -431,7 +432,7 @@ impl<'a> Frame<'a> {
     /// Returns the *held* flag of the current frame, for [`forget_holds`](Frame::forget_holds).
     #[inline]
     pub fn held_before() -> HeldBefore {
-        HeldBefore(Frame::current(|frame| frame.is_some_and(Frame::is_held)))
+        HeldBefore(Frame::current(|frame| frame.map_or(0, |frame| frame.flags.get() & HELD)))
     }
 
     /// Calls [`hold`](Frame::hold) on the current frame, if there is one.
@@ -447,18 +448,19 @@ impl<'a> Frame<'a> {
     /// Returns true if a stop had been requested when this poll began.
     #[inline]
     pub fn is_asked_to_stop(&self) -> bool {
-        self.stop_requested
+        self.has(ASKED)
     }
 
     /// Ends as stopped if a stop was requested. Returns true if so: the caller, a future, returns `Pending`
     /// now.
     #[inline]
     pub fn honour_stop(&self) -> bool {
-        if self.stop_requested {
+        let asked = self.has(ASKED);
+        if asked {
             self.cause.set(None);
             self.set_stopped();
         }
-        self.stop_requested
+        asked
     }
 }
 
@@ -466,7 +468,7 @@ impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frame")
             .field("stopped", &self.stopped.get())
-            .field("stop_requested", &self.stop_requested)
+            .field("stop_requested", &self.has(ASKED))
             .finish_non_exhaustive()
     }
 }
@@ -477,7 +479,8 @@ impl fmt::Debug for Frame<'_> {
 #[track_caller]
 pub fn outside_a_task(what: &str) -> ! {
     panic!(
-        "{what} was polled outside a Convoke task, and needs one to wait in. Start the future with \
-         `sync_wait(task(future))`, `launch(&executor)` or a scope"
+        "{what} was polled outside a Convoke task, and needs one to wait in. Run the future with \
+         `#[convoke::main]`, `convoke::block_on(future)`, `launch(&executor)` or in a scope; inside a tokio task, \
+         with `convoke_tokio::run(future)`"
     )
 }

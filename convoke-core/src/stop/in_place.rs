@@ -61,6 +61,8 @@ impl InPlaceStop {
         &self.state
     }
 
+    // Not inlined: most tokens are not in place.
+    #[inline(never)]
     pub(super) fn to_token(&self) -> StopToken {
         let mut linked = self.linked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(linked) = &*linked {

@@ -147,6 +147,7 @@ impl<'a> StopRef<'a> {
 
     /// Returns an owned token. If the source lies inside an operation, the first call creates a linked source
     /// on the heap, which stops when that source does.
+    #[inline]
     pub fn to_token(self) -> StopToken {
         match self.0 {
             Target::Never => StopToken::never(),

@@ -17,7 +17,7 @@ mod threads;
 #[cfg(feature = "loom")]
 use no_threads as threads;
 
-pub use threads::{MARKS, Mark, Polled, SetAside, polls, set_aside, watch};
+pub use threads::{MARKS, Mark, PolledTask, SetAside, polls, set_aside, watch};
 
 // Not loom's: a model has no `static`. Models turn it on before they begin.
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +29,27 @@ static ON: AtomicUsize = AtomicUsize::new(0);
 #[inline]
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed) != 0
+}
+
+/// The number of hooks of tasks that there are.
+static HOOKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns true while there are hooks of tasks.
+#[inline]
+pub fn is_hooked() -> bool {
+    HOOKED.load(Ordering::Relaxed) != 0
+}
+
+/// Counts hooks of tasks: from now on threads do not take the short path of a poll.
+pub fn begin_hooks() {
+    HOOKED.fetch_add(1, Ordering::SeqCst);
+    threads::watch_changed();
+}
+
+/// Ends what [`begin_hooks`] began.
+pub fn end_hooks() {
+    HOOKED.fetch_sub(1, Ordering::SeqCst);
+    threads::watch_changed();
 }
 
 /// Begins a diagnosis: from now on threads record which task they poll.

@@ -36,7 +36,7 @@ pub struct Mark;
 
 /// The contents of a slot, of which a model has none.
 #[derive(Debug)]
-pub struct Polled<'a> {
+pub struct PolledTask<'a> {
     /// The serial number of the thread, and whether this is the word of an outer task.
     pub place: (u64, bool),
     /// The thread.
@@ -54,5 +54,5 @@ impl Mark {
     }
 
     /// Visits no thread.
-    pub fn look(&self, _: impl FnMut(Polled<'_>)) {}
+    pub fn look(&self, _: impl FnMut(PolledTask<'_>)) {}
 }

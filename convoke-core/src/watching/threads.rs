@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use super::is_on;
+use super::{is_hooked, is_on};
 use crate::frame::Frame;
 use crate::this_thread::Polling;
 
@@ -76,7 +76,7 @@ fn add(slot: &Polling) {
     let mut list = list();
     list.push(Listed { slot: NonNull::from(slot), serial, thread: thread::current() });
     // With the lock held: a diagnosis that begins later sees the slot in the list.
-    slot.set_watched(is_on());
+    slot.set_watched(is_on() || is_hooked());
 }
 
 /// The number of times that the last diagnosis has ended. Within one number no poll was missed.
@@ -85,12 +85,12 @@ static WATCH: AtomicUsize = AtomicUsize::new(0);
 /// Tells the threads that a diagnosis has begun or ended.
 pub(super) fn watch_changed() {
     let list = list();
-    let watched = is_on();
+    let watched = is_on() || is_hooked();
     for listed in &*list {
         // SAFETY: rule 2: `list` holds the lock.
         unsafe { listed.slot.as_ref() }.set_watched(watched);
     }
-    if !watched {
+    if !is_on() {
         WATCH.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -137,7 +137,7 @@ pub struct Mark(u8);
 
 /// The contents of a slot.
 #[derive(Debug)]
-pub struct Polled<'a> {
+pub struct PolledTask<'a> {
     /// The serial number of the thread, and whether this is the word of an outer task.
     pub place: (u64, bool),
     /// The thread itself.
@@ -167,12 +167,12 @@ impl Mark {
     }
 
     /// Visits all slots, and marks them.
-    pub fn look(&self, mut seen: impl FnMut(Polled<'_>)) {
+    pub fn look(&self, mut seen: impl FnMut(PolledTask<'_>)) {
         for listed in &*list() {
             for (word, is_outer) in listed.words().into_iter().zip([false, true]) {
                 let before = word.fetch_or(usize::from(self.0), Ordering::AcqRel);
                 let (task, same) = (before & !usize::from(MARKS), before & usize::from(self.0) != 0);
-                seen(Polled { place: (listed.serial, is_outer), thread: &listed.thread, task, same });
+                seen(PolledTask { place: (listed.serial, is_outer), thread: &listed.thread, task, same });
             }
         }
     }

@@ -7,27 +7,27 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use convoke_core::frames::{AllocError, Allocator, Bounded, Counting, FrameAllocator};
-use convoke_core::testing::frame_allocator_contract::{Harness, check};
+use convoke_core::testing::frame_allocator_contract::{AllocatorHarness, check};
 
 #[test]
 fn recycling_keeps_the_contract() {
-    check(|| Harness::new(FrameAllocator::recycling()));
+    check(|| AllocatorHarness::new(FrameAllocator::recycling()));
 }
 
 #[test]
 fn the_system_keeps_the_contract() {
-    check(|| Harness::new(FrameAllocator::system()));
+    check(|| AllocatorHarness::new(FrameAllocator::system()));
 }
 
 #[test]
 fn bounded_keeps_the_contract() {
-    check(|| Harness::new(FrameAllocator::new(Bounded::new(64 * 1024))).bounded());
+    check(|| AllocatorHarness::new(FrameAllocator::new(Bounded::new(64 * 1024))).bounded());
 }
 
 #[test]
 fn counting_keeps_the_contract_and_nothing_is_left_of_it() {
     let counting = Counting::new(FrameAllocator::default());
-    check(|| Harness::new(FrameAllocator::new(counting.clone())));
+    check(|| AllocatorHarness::new(FrameAllocator::new(counting.clone())));
     assert_eq!((counting.live(), counting.live_bytes()), (0, 0));
     assert!(counting.total() > counting.peak() && counting.peak() > 0);
 }
@@ -35,7 +35,7 @@ fn counting_keeps_the_contract_and_nothing_is_left_of_it() {
 #[test]
 fn a_bounded_allocator_gets_everything_back() {
     let memory = Bounded::new(64 * 1024);
-    check(|| Harness::new(FrameAllocator::new(memory.clone())).bounded());
+    check(|| AllocatorHarness::new(FrameAllocator::new(memory.clone())).bounded());
     assert_eq!(memory.in_use(), 0);
 }
 
@@ -46,9 +46,9 @@ struct Broken<F> {
 }
 
 impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>> + Send + Sync + 'static> Broken<F> {
-    fn harness(locate: F) -> Harness {
+    fn harness(locate: F) -> AllocatorHarness {
         let memory = Bounded::new(64 * 1024);
-        Harness::new(FrameAllocator::new(Self { memory, locate })).bounded()
+        AllocatorHarness::new(FrameAllocator::new(Self { memory, locate })).bounded()
     }
 }
 

@@ -17,7 +17,7 @@ use convoke::{checkpoint, scope};
 use convoke_core::env::Changes;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
 
-/// What an allocator does at one call.
+/// Misbehaviour of an allocator at one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Law {
     NoMemoryAt(usize),

@@ -8,13 +8,13 @@ pub(crate) mod seats;
 
 use core::fmt;
 
-use convoke_core::raw::{OwnerThread, Runnable, Timers};
+use convoke_core::raw::{OwnerThread, Runnable};
 use convoke_core::{Executor, Panic};
 
 use crate::strand::RUNS_PER_TURN;
 use crate::view::{Job, View, ViewQueue, impl_view_executor};
 use convoke_core::raw::{contain, report_panic};
-use seats::{AfterQueuing, Seat, Seats, Turn};
+use seats::{AfterQueuing, NextRun, Seat, Seats};
 
 /// Largest limit that a view can have.
 pub const LARGEST_LIMIT: usize = u16::MAX as usize;
@@ -138,7 +138,7 @@ impl ViewQueue for LimitedSeats {
 
     fn run(&self, mut seat: Seat, on_panic: fn(Panic)) -> Option<Seat> {
         for _ in 0..RUNS_PER_TURN {
-            let Turn::Run(runnable, same_seat) = self.seats.next(seat) else { return None };
+            let NextRun::Run(runnable, same_seat) = self.seats.next(seat) else { return None };
             seat = same_seat;
             contain(on_panic, || runnable.run());
         }
@@ -146,7 +146,7 @@ impl ViewQueue for LimitedSeats {
     }
 
     fn stop(&self, mut seat: Seat, on_panic: fn(Panic)) {
-        while let Turn::Run(runnable, same_seat) = self.seats.next(seat) {
+        while let NextRun::Run(runnable, same_seat) = self.seats.next(seat) {
             seat = same_seat;
             contain(on_panic, || runnable.stop());
         }

@@ -42,7 +42,7 @@ pub enum AfterQueuing {
 /// Tells the holder of a seat what it must do now.
 #[must_use]
 #[derive(Debug)]
-pub enum Turn {
+pub enum NextRun {
     /// Run this, and call `next` again.
     Run(Runnable, Seat),
     /// Nothing: the seat is free again.
@@ -74,13 +74,13 @@ impl Seats {
     }
 
     /// Takes the first piece of queued work. If there is none, frees the seat.
-    pub fn next(&self, seat: Seat) -> Turn {
+    pub fn next(&self, seat: Seat) -> NextRun {
         let mut state = self.state.lock();
         match state.waiting.pop() {
-            Some(runnable) => Turn::Run(runnable, seat),
+            Some(runnable) => NextRun::Run(runnable, seat),
             None => {
                 state.free.push(seat);
-                Turn::Free
+                NextRun::Free
             }
         }
     }

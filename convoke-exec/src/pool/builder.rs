@@ -1,14 +1,17 @@
 //! The builder of a pool.
 
+use core::any::Any;
+use core::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
-use convoke_core::Panic;
+use convoke_core::{FrameAllocator, Panic};
 use crossbeam_deque::Worker as Deque;
 
 use super::ThreadPool;
+use super::port::PoolContext;
 use super::shared::Shared;
 use super::sleepers::MAX_WORKERS;
 use super::worker::Worker;
@@ -24,13 +27,15 @@ use convoke_core::raw::report_panic;
 /// let pool = builder.queue_limit(10_000).build().unwrap();
 /// assert_eq!(pool.threads(), 2);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ThreadPoolBuilder {
     threads: Option<usize>,
     name: String,
     stack_size: Option<usize>,
     queue_limit: usize,
+    allocator: FrameAllocator,
+    context: Option<&'static PoolContext>,
     on_panic: fn(Panic),
 }
 
@@ -41,6 +46,8 @@ impl ThreadPoolBuilder {
             name: "convoke-pool".into(),
             stack_size: None,
             queue_limit: usize::MAX,
+            allocator: FrameAllocator::default(),
+            context: None,
             on_panic: report_panic,
         }
     }
@@ -77,6 +84,29 @@ impl ThreadPoolBuilder {
         Self { on_panic: handler, ..self }
     }
 
+    /// Sets the frame allocator of all that is launched on the pool and names none. The default recycles freed
+    /// frames.
+    ///
+    /// ```
+    /// use convoke::Executor;
+    /// use convoke::alloc::{Bounded, FrameAllocator};
+    /// use convoke::prelude::*;
+    ///
+    /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
+    /// let pool = ThreadPool::builder().threads(1).allocator(frames.clone()).build()?;
+    /// assert_eq!(pool.executor().allocator(), frames);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn allocator(self, allocator: FrameAllocator) -> Self {
+        Self { allocator, ..self }
+    }
+
+    /// Sets the context that the executor of the pool returns. It stays in memory as long as the process runs, since
+    /// executors do.
+    pub fn context(self, context: &'static (dyn Any + Send + Sync)) -> Self {
+        Self { context: Some(context), ..self }
+    }
+
     /// Builds the pool and starts its threads.
     ///
     /// # Errors
@@ -90,10 +120,10 @@ impl ThreadPoolBuilder {
             let message = format!("a pool must have between 1 and {MAX_WORKERS} threads, not {threads}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let shared = Shared::new(threads, self.queue_limit, self.on_panic);
+        let shared = Shared::new(threads, self.queue_limit, self.allocator, self.on_panic);
         let deques: Vec<_> = (0..threads).map(|_| Deque::new_fifo()).collect();
         let stealers: Arc<[_]> = deques.iter().map(Deque::stealer).collect();
-        let mut pool = ThreadPool::without_threads(shared.clone());
+        let mut pool = ThreadPool::without_threads(shared.clone(), self.context);
         let port = pool.port();
         for (index, deque) in deques.into_iter().enumerate() {
             let (shared, stealers) = (shared.clone(), Arc::clone(&stealers));
@@ -103,6 +133,18 @@ impl ThreadPoolBuilder {
             pool.add(started.map_err(|error| no_thread(index + 1, threads, &error))?);
         }
         Ok(pool)
+    }
+}
+
+impl fmt::Debug for ThreadPoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPoolBuilder")
+            .field("threads", &self.threads)
+            .field("name", &self.name)
+            .field("stack_size", &self.stack_size)
+            .field("queue_limit", &self.queue_limit)
+            .field("allocator", &self.allocator)
+            .finish_non_exhaustive()
     }
 }
 

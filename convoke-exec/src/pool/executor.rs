@@ -1,9 +1,10 @@
 //! The executor of a pool.
 
+use core::any::Any;
 use core::{fmt, ptr};
 
-use convoke_core::Executor;
 use convoke_core::raw::Runnable;
+use convoke_core::{Executor, FrameAllocator};
 
 use super::port::Port;
 use super::priority::Priority;
@@ -22,15 +23,15 @@ use super::worker::Worker;
 /// - Once the pool is dropped, work that is posted completes as stopped, inside `post`.
 ///
 /// ```
+/// use convoke::Executor;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let executor = pool.executor();
 /// assert_eq!(executor, pool.executor());
 /// assert_eq!(executor.parallelism(), 2);
 /// drop(pool);
-/// assert_eq!(sync_wait(schedule(&executor)), Outcome::Stopped);
+/// assert_eq!(launch(&executor).start(async { 6 * 7 }).wait(), Outcome::Stopped);
 /// ```
 #[derive(Clone, Copy)]
 pub struct PoolExecutor {
@@ -91,6 +92,14 @@ impl Executor for PoolExecutor {
 
     fn parallelism(&self) -> usize {
         self.port.threads()
+    }
+
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.port.context()
+    }
+
+    fn allocator(&self) -> FrameAllocator {
+        self.port.allocator()
     }
 }
 

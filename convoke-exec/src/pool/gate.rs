@@ -18,7 +18,7 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 ///    closed it touches nothing and leaves.
 /// 2. Closing sets `CLOSED`. A thread that sees this bit and no thread inside, the closer or the last one
 ///    to leave, tries to set `EMPTIED`. Exactly one succeeds, and drops the value.
-pub struct Gate<T> {
+pub struct PoolGate<T> {
     /// `ENTERED` for each thread inside, plus `CLOSED` and `EMPTIED`.
     word: AtomicUsize,
     /// The pointer of an `Arc`, until the value is dropped.
@@ -33,12 +33,12 @@ const ENTERED: usize = 4;
 
 /// A thread is inside while this exists, so the value is alive.
 #[derive(Debug)]
-pub struct Inside<'a, T> {
-    gate: &'a Gate<T>,
+pub struct InsideGate<'a, T> {
+    gate: &'a PoolGate<T>,
     value: &'a T,
 }
 
-impl<T> Gate<T> {
+impl<T> PoolGate<T> {
     /// Creates an open gate to this value.
     pub fn new(value: Arc<T>) -> Self {
         let value = AtomicPtr::new(Arc::into_raw(value).cast_mut());
@@ -47,7 +47,7 @@ impl<T> Gate<T> {
 
     /// Enters, unless the gate is closed.
     #[inline]
-    pub fn enter(&self) -> Option<Inside<'_, T>> {
+    pub fn enter(&self) -> Option<InsideGate<'_, T>> {
         // Relaxed: the thread that shared the gate with us has ordered its creation before this. Nothing is
         // read that the closer wrote.
         if self.word.fetch_add(ENTERED, Ordering::Relaxed) & CLOSED != 0 {
@@ -56,7 +56,7 @@ impl<T> Gate<T> {
         }
         // SAFETY: rule 1: the gate was open when we were counted, so rule 2 keeps the value until we leave.
         let value = unsafe { &*self.value.load(Ordering::Relaxed) };
-        Some(Inside { gate: self, value })
+        Some(InsideGate { gate: self, value })
     }
 
     /// Closes the gate for good: every later `enter` fails.
@@ -89,7 +89,7 @@ impl<T> Gate<T> {
     }
 }
 
-impl<T> Deref for Inside<'_, T> {
+impl<T> Deref for InsideGate<'_, T> {
     type Target = T;
 
     #[inline]
@@ -98,21 +98,21 @@ impl<T> Deref for Inside<'_, T> {
     }
 }
 
-impl<T> Drop for Inside<'_, T> {
+impl<T> Drop for InsideGate<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.gate.leave();
     }
 }
 
-impl<T> Drop for Gate<T> {
+impl<T> Drop for PoolGate<T> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl<T> fmt::Debug for Gate<T> {
+impl<T> fmt::Debug for PoolGate<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").finish_non_exhaustive()
+        f.debug_struct("PoolGate").finish_non_exhaustive()
     }
 }

@@ -1,23 +1,30 @@
 //! The part of a pool that its executors point to. It is never freed, so an executor is a plain reference.
 
+use core::any::Any;
 use core::{fmt, ptr};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use convoke_core::FrameAllocator;
 use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::Arc;
 
-use super::gate::{Gate, Inside};
+use super::gate::{InsideGate, PoolGate};
 use super::priority::Priority;
 use super::shared::Shared;
 use super::worker::Worker;
+
+/// The context that an executor of a pool returns.
+pub(super) type PoolContext = dyn Any + Send + Sync;
 
 /// The leaked part of a pool. An executor points into it with a plain reference: a reference count that many
 /// threads change would cost more than all the rest of a post. It is small; the [`Shared`] block behind the
 /// gate is freed with the pool.
 pub(super) struct LeakedPool {
-    gate: Gate<Shared>,
+    gate: PoolGate<Shared>,
     /// One for each priority. They point back here, so they are created after this.
     ports: OnceLock<[Port; 3]>,
+    /// The context of the pool, if it has one. It stays as long as the executors, which return a reference to it.
+    context: Option<&'static PoolContext>,
     /// The pool that was leaked before this one. The list keeps all of them reachable, for leak checkers.
     #[expect(dead_code, reason = "only leak checkers follow it")]
     older: Option<&'static LeakedPool>,
@@ -39,12 +46,13 @@ pub(super) struct Port {
 
 impl LeakedPool {
     /// Leaks the handle part for this block.
-    pub(super) fn leak(shared: &Arc<Shared>) -> &'static Self {
+    pub(super) fn leak(shared: &Arc<Shared>, context: Option<&'static PoolContext>) -> &'static Self {
         static NEWEST: Mutex<Option<&'static LeakedPool>> = Mutex::new(None);
         let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
         let pool: &'static Self = Box::leak(Box::new(Self {
-            gate: Gate::new(shared.clone()),
+            gate: PoolGate::new(shared.clone()),
             ports: OnceLock::new(),
+            context,
             older: *newest,
         }));
         *newest = Some(pool);
@@ -88,9 +96,19 @@ impl Port {
         self.threads.into()
     }
 
+    /// Returns the context of the pool, if it has one.
+    pub(super) fn context(&self) -> Option<&'static PoolContext> {
+        self.pool.context
+    }
+
+    /// Returns the frame allocator of what is launched on the pool; the default, if the pool is dropped.
+    pub(super) fn allocator(&self) -> FrameAllocator {
+        self.shared().map(|shared| shared.allocator.clone()).unwrap_or_default()
+    }
+
     /// Returns the shared block, unless the pool is dropped.
     #[inline]
-    fn shared(&self) -> Option<Inside<'_, Shared>> {
+    fn shared(&self) -> Option<InsideGate<'_, Shared>> {
         self.pool.gate.enter()
     }
 

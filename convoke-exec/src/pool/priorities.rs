@@ -39,9 +39,9 @@ const STOPPING: usize = 2;
 /// The signals that a worker checks before each run.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signals(usize);
+pub struct PrioritySignals(usize);
 
-impl Signals {
+impl PrioritySignals {
     /// Returns true if there are no signals: the worker continues with normal work.
     #[inline]
     pub fn is_none(self) -> bool {
@@ -71,8 +71,8 @@ impl Priorities {
 
     /// Reads the signals. Relaxed: a worker that misses a signal sees it before its next run.
     #[inline]
-    pub fn signals(&self) -> Signals {
-        Signals(self.signals.load(Ordering::Relaxed))
+    pub fn signals(&self) -> PrioritySignals {
+        PrioritySignals(self.signals.load(Ordering::Relaxed))
     }
 
     /// Returns the queue for normal work that is posted from outside.

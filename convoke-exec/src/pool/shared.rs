@@ -1,8 +1,8 @@
 //! The block that all threads of a pool share.
 
-use convoke_core::Panic;
 use convoke_core::raw::RunQueue;
 use convoke_core::raw::sync::Arc;
+use convoke_core::{FrameAllocator, Panic};
 
 use super::priorities::Priorities;
 use super::sleepers::Sleepers;
@@ -14,16 +14,19 @@ use convoke_core::raw::contain;
 pub(super) struct Shared {
     pub(super) priorities: Priorities,
     pub(super) sleepers: Sleepers,
+    pub(super) allocator: FrameAllocator,
     on_panic: fn(Panic),
 }
 
 impl Shared {
-    pub(super) fn new(threads: usize, queue_limit: usize, on_panic: fn(Panic)) -> Arc<Self> {
-        Arc::new(Self {
-            priorities: Priorities::new(queue_limit),
-            sleepers: Sleepers::new(threads),
-            on_panic,
-        })
+    pub(super) fn new(
+        threads: usize,
+        queue_limit: usize,
+        allocator: FrameAllocator,
+        on_panic: fn(Panic),
+    ) -> Arc<Self> {
+        let (priorities, sleepers) = (Priorities::new(queue_limit), Sleepers::new(threads));
+        Arc::new(Self { priorities, sleepers, allocator, on_panic })
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::Arc;
 
-use super::port::{LeakedPool, Port};
+use super::port::{LeakedPool, PoolContext, Port};
 use super::priority::Priority;
 use super::shared::Shared;
 use super::{PoolExecutor, ThreadPoolBuilder};
@@ -21,15 +21,15 @@ use super::{PoolExecutor, ThreadPoolBuilder};
 /// and so does what those completions post. Then `drop` waits for the threads. If one of the pool's own
 /// threads drops it, `drop` does not wait for that thread, which ends after its current work.
 ///
-/// Executors are plain references. Therefore 80 bytes of each pool stay allocated until the process ends.
+/// Executors are plain references. Therefore about 100 bytes of each pool stay allocated until the process ends.
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
-/// let answer = schedule(&pool.executor()).then(|()| 6 * 7);
-/// assert_eq!(sync_wait(answer), Outcome::Value(42));
+/// let executor = pool.executor();
+/// let answer = block_on(async move { run_on(&executor, async { 6 * 7 }).await });
+/// assert_eq!(answer, Outcome::Value(42));
 /// ```
 #[derive(Debug)]
 pub struct ThreadPool {
@@ -52,8 +52,8 @@ impl ThreadPool {
         ThreadPoolBuilder::new()
     }
 
-    pub(super) fn without_threads(shared: Arc<Shared>) -> Self {
-        let leaked = LeakedPool::leak(&shared);
+    pub(super) fn without_threads(shared: Arc<Shared>, context: Option<&'static PoolContext>) -> Self {
+        let leaked = LeakedPool::leak(&shared, context);
         Self { shared, leaked, handles: Vec::new() }
     }
 

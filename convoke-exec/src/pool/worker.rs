@@ -10,7 +10,7 @@ use convoke_core::raw::{Runnable, ScopedRef};
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
 use super::port::Port;
-use super::priorities::Signals;
+use super::priorities::PrioritySignals;
 use super::priority::{HIGH_IN_A_ROW, OTHERS_EACH, Priority};
 use super::shared::Shared;
 use super::sleepers::Searching;
@@ -150,7 +150,7 @@ impl Worker {
 
     /// Returns the next work while a signal is set. Returns `None` if the pool is being dropped.
     #[cold]
-    fn next_signaled(&self, signals: Signals) -> Option<Runnable> {
+    fn next_signaled(&self, signals: PrioritySignals) -> Option<Runnable> {
         if signals.is_stopping() {
             return None;
         }

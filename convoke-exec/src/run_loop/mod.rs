@@ -10,27 +10,43 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `runner` | the local queue, and running it; `sync_wait` uses it too |
+//! | `bounded` | runs that end after a number of pieces or at a time |
+//! | `as_future`, `loop_timer` | the loop as a future of a foreign executor, and what wakes it for timers |
+//! | `blocked` | the report of a loop that sleeps inside a task |
 //! | `sleeper` | the trait by which an I/O driver replaces parking |
+//! | `timers` | the loop as the timers of its executor |
+//! | `embedded` | a loop without a thread of its own, which another event loop runs |
 
 #![allow(unsafe_code)]
 
+mod as_future;
+mod blocked;
+mod bounded;
+mod embedded;
+mod loop_timer;
 mod runner;
 mod sleeper;
+mod timers;
 
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use std::time::{Duration, Instant};
+use core::task::Waker;
+use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{ArmedTimer, Header, IdleTimer, OwnerThread, Runnable, Timers, WorkKind};
-use convoke_core::{Executor, Panic};
+use convoke_core::raw::{Header, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
+use convoke_core::{Executor, FrameAllocator, Panic};
 
 use crate::inbox::{Inbox, Pushed};
-use crate::time::queue::{AfterArm, TimerQueue};
-use convoke_core::raw::{contain, report_panic};
+use crate::time::queue::TimerQueue;
+pub use as_future::{LoopFuture, PIECES_PER_POLL};
+pub use bounded::LoopTurn;
+use convoke_core::raw::wake_if_any;
+pub use embedded::EmbeddedLoop;
+pub use loop_timer::{LoopTimer, TimerBy, TimerOfProcess};
 pub use runner::Moment;
 pub use runner::Runner;
 use sleeper::GuardedSleeper;
@@ -44,15 +60,17 @@ pub use sleeper::{CALLS_PER_CHECK, RUNS_PER_CHECK, Sleeper, count_call};
 /// loop's thread calls work that waits for a time.
 ///
 /// ```
-/// use convoke::sender::prelude::*;
 /// use convoke::executor::RunLoop;
+/// use convoke::prelude::*;
 ///
 /// let run_loop = RunLoop::new();
 /// let executor = run_loop.executor();
 /// std::thread::scope(|threads| {
 ///     threads.spawn(|| {
-///         let on_loop = schedule(&executor).then(|()| std::thread::current().id());
-///         assert_ne!(sync_wait(on_loop).unwrap(), std::thread::current().id());
+///         let on_loop = block_on(async {
+///             run_on(&executor, async { std::thread::current().id() }).await
+///         });
+///         assert_ne!(on_loop.unwrap(), std::thread::current().id());
 ///         executor.finish();
 ///     });
 ///     run_loop.run();
@@ -65,7 +83,7 @@ pub struct RunLoop {
     _not_send: PhantomData<*mut ()>,
 }
 
-/// Executor of a [`RunLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
+/// Executor of a [`RunLoop`] or an [`EmbeddedLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
 #[derive(Clone)]
 pub struct RunLoopExecutor {
     shared: Arc<Shared>,
@@ -78,8 +96,11 @@ unsafe impl Sync for Shared {}
 /// The part of a run loop that other threads can reach.
 #[doc(hidden)]
 pub struct Shared {
-    /// The owner thread of the tasks that live here. The runner enters it while it runs.
-    owner: OwnerThread,
+    /// The owner thread of the tasks that live here. The runner enters it while it runs. `None` for an embedded
+    /// loop: its tasks may be run by any thread, one at a time.
+    owner: Option<OwnerThread>,
+    /// The number of the owner, or `NONE`.
+    owner_id: OwnerId,
     inbox: Inbox,
     finished: AtomicBool,
     /// Work that does nothing. The first `finish` posts it, to wake the loop in the same way as other work
@@ -87,17 +108,20 @@ pub struct Shared {
     no_op: UnsafeCell<Header>,
     /// The thread that runs the loop, to be unparked. The runner sets it before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
+    /// The task of a foreign executor that drives the loop, to be woken instead. Set while the loop dozes in it.
+    driven_by: Mutex<Option<Waker>>,
     timers: TimerQueue,
     /// Number of pieces of work elsewhere that will post here when they end.
     expected: AtomicUsize,
     attached: Attached,
 }
 
-/// The sleeper and the context of a loop. A plain loop has neither.
+/// The sleeper, the context and the frame allocator of a loop. A plain loop has no sleeper and no context.
 #[derive(Default)]
 struct Attached {
     sleeper: Option<GuardedSleeper>,
     context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
+    allocator: FrameAllocator,
 }
 
 impl RunLoop {
@@ -111,8 +135,19 @@ impl RunLoop {
         sleeper: std::sync::Arc<dyn Sleeper>,
         context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
     ) -> Self {
-        let attached = Attached { sleeper: Some(GuardedSleeper::new(sleeper)), context };
-        Self { executor: RunLoopExecutor::with(attached), runner: Runner::new(), _not_send: PhantomData }
+        Self::over_with(sleeper, context, FrameAllocator::default())
+    }
+
+    /// Creates a loop that sleeps by `sleeper`, whose executor returns `context`, and on which tasks are launched
+    /// with `allocator` if they name none.
+    pub fn over_with(
+        sleeper: std::sync::Arc<dyn Sleeper>,
+        context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
+        allocator: FrameAllocator,
+    ) -> Self {
+        let attached = Attached { sleeper: Some(GuardedSleeper::new(sleeper)), context, allocator };
+        let executor = RunLoopExecutor::with(attached, Some(OwnerThread::new()));
+        Self { executor, runner: Runner::new(), _not_send: PhantomData }
     }
 
     /// Returns the executor through which work is posted.
@@ -125,25 +160,16 @@ impl RunLoop {
         self.executor.finish();
     }
 
-    /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. It may
-    /// be called again, and then returns when the queue is empty. After `finish` it does not wait for timers:
-    /// work whose time has not come stays armed.
+    /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. Returns the
+    /// number of pieces that ran. It may be called again, and then returns when the queue is empty. After
+    /// `finish` it does not wait for timers: work whose time has not come stays armed.
     ///
     /// # Panics
     /// If a piece of work panics (senders and tasks do not: they catch panics). The rest stays queued, and
     /// `run` may be called again.
-    pub fn run(&self) {
-        self.runner.run(&self.executor.shared);
-    }
-
-    /// Runs the queued work, and what that work queues, without waiting. Returns the number of pieces.
-    pub fn run_ready(&self) -> usize {
-        self.runner.run_ready(&self.executor.shared)
-    }
-
-    /// Runs one piece of queued work, without waiting. Returns true if there was one.
-    pub fn run_one(&self) -> bool {
-        self.runner.run_one(&self.executor.shared)
+    #[track_caller]
+    pub fn run(&self) -> usize {
+        self.runner.run(&self.executor.shared)
     }
 
     /// Runs work, and sleeps when there is none, while `goes_on` returns true. It is called before each piece
@@ -151,8 +177,9 @@ impl RunLoop {
     ///
     /// # Panics
     /// As [`run`](RunLoop::run).
+    #[track_caller]
     pub fn run_while(&self, goes_on: impl FnMut(Moment) -> bool) {
-        self.runner.run_while(&self.executor.shared, goes_on);
+        self.runner.run_while(&self.executor.shared, None, goes_on);
     }
 
     /// Returns the time of the earliest timer.
@@ -178,11 +205,7 @@ impl RunLoop {
     /// before anything else.
     #[must_use = "if this returns false there is work to run, and no post will wake the sleeper"]
     pub fn doze(&self) -> bool {
-        let dozes = self.runner.is_empty() && self.executor.shared.inbox.fall_asleep();
-        // Pairs with the fence in `arm`, as in `sleep`: either the caller sees the timer in the time that it
-        // asks for next, or `arm` sees that the loop is asleep and wakes it.
-        fence(Ordering::SeqCst);
-        dozes
+        self.runner.doze(&self.executor.shared)
     }
 
     /// Ends a [`doze`](RunLoop::doze).
@@ -199,8 +222,9 @@ impl RunLoop {
 
     /// Runs work on this thread until `done` returns true. Returns the panic of a piece of work, if one panicked.
     #[doc(hidden)]
-    pub fn run_until(&self, done: impl Fn() -> bool) -> Option<Panic> {
-        self.runner.run_until(&self.executor.shared, done)
+    #[track_caller]
+    pub fn run_until_done(&self, done: impl Fn() -> bool) -> Option<Panic> {
+        self.runner.run_until_done(&self.executor.shared, done)
     }
 
     /// Calls `f` as on the owner thread of the tasks of this loop.
@@ -208,7 +232,7 @@ impl RunLoop {
     pub fn on_owner_thread<R>(&self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the loop belongs to this thread, as it is not `Send`; and it is borrowed, so it is not
         // closed meanwhile: `drop` closes it.
-        let _on_owner = unsafe { self.executor.shared.owner.enter() };
+        let _on_owner = self.executor.shared.owner.as_ref().map(|owner| unsafe { owner.enter() });
         f()
     }
 
@@ -245,19 +269,21 @@ impl Drop for RunLoop {
 impl RunLoopExecutor {
     #[doc(hidden)]
     pub fn new() -> Self {
-        Self::with(Attached::default())
+        Self::with(Attached::default(), Some(OwnerThread::new()))
     }
 
-    fn with(attached: Attached) -> Self {
+    fn with(attached: Attached, owner: Option<OwnerThread>) -> Self {
         // The clock of a sleeper may be behind that of the machine.
         let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
             shared: Arc::new(Shared {
-                owner: OwnerThread::new(),
+                owner_id: owner.as_ref().map_or(OwnerId::NONE, OwnerThread::id),
+                owner,
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
                 no_op: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
+                driven_by: Mutex::new(None),
                 timers: TimerQueue::since(epoch),
                 expected: AtomicUsize::new(0),
                 attached,
@@ -283,9 +309,8 @@ impl RunLoopExecutor {
     pub unsafe fn close(&self) {
         // SAFETY: only a runner enters the owner thread, and no thread runs the loop now or later: `drop` of a
         // `RunLoop` calls this, and `sync_wait`, after the last run.
-        let _on_owner = unsafe { self.shared.owner.close() };
-        self.shared.timers.close();
-        drop(self.shared.inbox.close());
+        let _on_owner = self.shared.owner.as_ref().map(|owner| unsafe { owner.close() });
+        self.shared.refuse_all();
     }
 
     /// Returns the shared part, for the runner.
@@ -341,7 +366,7 @@ impl Executor for RunLoopExecutor {
 
     #[inline]
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        Some(&self.shared.owner)
+        self.shared.owner.as_ref()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
@@ -350,6 +375,10 @@ impl Executor for RunLoopExecutor {
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.shared.attached.context.as_deref()
+    }
+
+    fn allocator(&self) -> FrameAllocator {
+        self.shared.attached.allocator.clone()
     }
 
     fn work_began(&self) {
@@ -366,48 +395,6 @@ impl Executor for RunLoopExecutor {
         {
             sleeper.wake();
         }
-    }
-}
-
-// SAFETY: the queue keeps the contract of `Timers`. The block outlives each call of a timer: the runner that
-// makes it holds a handle.
-unsafe impl Timers for Shared {
-    fn now(&self) -> Instant {
-        Shared::now(self)
-    }
-
-    fn arm(&self, timer: IdleTimer, at: Instant) {
-        let after = self.timers.arm(timer, at);
-        if after == AfterArm::IsEarliest && !Runner::is_running(self) {
-            // Pairs with the fence in `sleep`: either we see that the loop sleeps, or it sees the time
-            // that we have set.
-            fence(Ordering::SeqCst);
-            if self.inbox.is_asleep() && self.inbox.wake_up() {
-                // Contained: the timer is armed, so this must not look like a failure.
-                contain(report_panic, || self.unpark());
-            }
-        }
-    }
-
-    fn arm_after(&self, timer: IdleTimer, duration: Duration) -> Option<Instant> {
-        if Runner::is_running(self) {
-            // This thread runs the loop, which reads the clock before its next run: once for all durations that
-            // one run has armed.
-            self.timers.arm_at_next_check(timer, duration);
-            Runner::settle_next();
-            return None;
-        }
-        let at = Shared::now(self) + duration;
-        self.arm(timer, at);
-        Some(at)
-    }
-
-    fn known_time(&self, timer: ArmedTimer) -> Option<Instant> {
-        self.timers.known_time(timer)
-    }
-
-    fn disarm(&self, timer: ArmedTimer) -> bool {
-        self.timers.disarm(timer)
     }
 }
 
@@ -428,6 +415,12 @@ impl Shared {
         self.timers.next_check()
     }
 
+    /// Refuses all further work and timers, and stops what is queued and armed.
+    fn refuse_all(&self) {
+        self.timers.close();
+        drop(self.inbox.close());
+    }
+
     fn sleeper(&self) -> Option<&GuardedSleeper> {
         self.attached.sleeper.as_ref()
     }
@@ -438,14 +431,22 @@ impl Shared {
         if let Some(sleeper) = self.sleeper() {
             return sleeper.wake();
         }
+        // Woken without the lock: a waker is foreign code. The thread may sleep nevertheless, in a run of the loop inside
+        // a poll of its future.
+        let driven_by = lock(&self.driven_by).take();
+        wake_if_any(driven_by);
         if let Some(runner) = &*self.lock_runner() {
             runner.unpark();
         }
     }
 
     fn lock_runner(&self) -> MutexGuard<'_, Option<thread::Thread>> {
-        self.runner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.runner)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl PartialEq for RunLoopExecutor {

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
+use core::panic::Location;
 use std::time::Instant;
 
 use convoke_core::Panic;
@@ -14,7 +15,7 @@ use convoke_core::raw::watching::set_aside;
 use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
-use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, Shared};
+use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, Shared, blocked};
 
 /// Largest number of timers that are called in one check. What they post runs before more are called, while
 /// it is in the cache.
@@ -23,6 +24,8 @@ const TIMERS_PER_CHECK: usize = 61;
 /// The local queue of a loop: work that was taken from the inbox, or posted by the loop's own work.
 pub struct Runner {
     waiting: LocalRunQueue,
+    /// The owner thread of the tasks of the loop that runs with this queue, or `NONE` before the first run.
+    owner: Cell<OwnerId>,
     /// Number of runs left before the next check of inbox, timers and sleeper.
     runs_left: Cell<u32>,
     /// Number of calls on sources left before the next check.
@@ -68,6 +71,7 @@ impl Runner {
     pub fn new() -> Self {
         Self {
             waiting: LocalRunQueue::new(),
+            owner: Cell::new(OwnerId::NONE),
             runs_left: Cell::new(RUNS_PER_CHECK),
             calls_left: Cell::new(CALLS_PER_CHECK),
             ahead: LocalRunQueue::new(),
@@ -96,17 +100,16 @@ impl Runner {
         })
     }
 
-    /// Calls `f` with the runner of the loop that this thread runs and the owner thread of its tasks, if
-    /// there are both.
+    /// Calls `f` with the runner of the loop that this thread runs, if it runs one.
     #[inline]
-    pub fn current<R>(f: impl FnOnce(&Self, OwnerId) -> R) -> Option<R> {
-        RUNNING.with(|running| {
-            let with_owner = |shared: &Shared, runner: &Self| {
-                let owner = shared.owner.id();
-                (owner != OwnerId::NONE).then(|| f(runner, owner))
-            };
-            running.with(with_owner).flatten()
-        })
+    pub fn current<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
+        RUNNING.with(|running| running.runner.with(|runner| runner.map(f)))
+    }
+
+    /// Returns the owner thread of the tasks of the loop, or `NONE`.
+    #[inline]
+    pub fn owner(&self) -> OwnerId {
+        self.owner.get()
     }
 
     /// Makes the loop that this thread runs start the durations that were armed, before its next run.
@@ -157,12 +160,16 @@ impl Runner {
 
     /// Calls `f` as a piece of work of the loop is called: this thread runs the loop meanwhile.
     fn enter<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
-        *shared.lock_runner() = Some(thread::current());
+        if shared.sleeper().is_none() {
+            // To be unparked. A sleeper is woken by its own means.
+            *shared.lock_runner() = Some(thread::current());
+        }
+        self.owner.set(shared.owner_id);
         let _set_aside = set_aside();
         let _on_yield = budget::on_yield(Self::yield_running);
-        // SAFETY: only the thread that created a loop runs it: a `RunLoop` is not `Send`, and the loop of a
-        // `sync_wait` lies in its stack frame.
-        let _on_owner = unsafe { shared.owner.enter() };
+        // SAFETY: only the thread that created a loop with an owner runs it: a `RunLoop` is not `Send`, and the
+        // loop of a `sync_wait` lies in its stack frame. An `EmbeddedLoop` has no owner.
+        let _on_owner = shared.owner.as_ref().map(|owner| unsafe { owner.enter() });
         let _take_posts = TakePosts;
         RUNNING.with(|running| running.shared.within(Some(shared), || running.runner.within(Some(self), f)))
     }
@@ -173,28 +180,44 @@ impl Runner {
         self.waiting.push(runnable);
     }
 
-    /// Runs until `finish` was called and the queue is empty.
-    pub(super) fn run(&self, shared: &Shared) {
+    /// Runs until `finish` was called and the queue is empty. Returns the number of pieces.
+    #[track_caller]
+    pub(super) fn run(&self, shared: &Shared) -> usize {
+        let place = Location::caller();
         self.enter(shared, || {
+            let mut ran = 0;
             loop {
+                // Before the queue is emptied: work that was posted before `finish` is then found in it.
+                let finished = shared.finished.load(Ordering::Acquire);
                 while let Some(runnable) = self.next(shared) {
                     runnable.run();
+                    ran += 1;
                 }
-                if shared.finished.load(Ordering::Acquire) {
-                    return;
+                if finished {
+                    return ran;
                 }
-                sleep(shared);
+                if !shared.finished.load(Ordering::Acquire) {
+                    sleep(shared, None, place);
+                }
             }
-        });
+        })
     }
 
-    /// Runs and sleeps while `goes_on` returns true.
-    pub(super) fn run_while(&self, shared: &Shared, mut goes_on: impl FnMut(Moment) -> bool) {
+    /// Runs and sleeps while `goes_on` returns true, and until the clock reaches `until`.
+    #[track_caller]
+    pub(super) fn run_while(
+        &self,
+        shared: &Shared,
+        until: Option<Instant>,
+        mut goes_on: impl FnMut(Moment) -> bool,
+    ) {
+        let place = Location::caller();
+        let is_over = || until.is_some_and(|until| shared.now() >= until);
         self.enter(shared, || {
-            while goes_on(Moment::Next) {
+            while !is_over() && goes_on(Moment::Next) {
                 match self.next(shared) {
                     Some(runnable) => runnable.run(),
-                    None if goes_on(Moment::Idle) => sleep(shared),
+                    None if goes_on(Moment::Idle) => sleep(shared, until, place),
                     None => return,
                 }
             }
@@ -206,14 +229,18 @@ impl Runner {
         self.waiting.is_empty() && self.ahead.is_empty()
     }
 
-    /// Runs until nothing is queued. Returns the number of pieces.
-    pub(super) fn run_ready(&self, shared: &Shared) -> usize {
-        self.enter(shared, || core::iter::from_fn(|| self.next(shared).map(Runnable::run)).count())
+    /// Marks the loop as asleep, unless there is work to run: see [`RunLoop::doze`](super::RunLoop::doze).
+    pub(super) fn doze(&self, shared: &Shared) -> bool {
+        let dozes = self.is_empty() && shared.inbox.fall_asleep();
+        // Pairs with the fence in `arm`, as in `sleep`: either the caller sees the timer in the time that it
+        // asks for next, or `arm` sees that the loop is asleep and wakes it.
+        fence(Ordering::SeqCst);
+        dozes
     }
 
-    /// Runs one piece of work. Returns false if there is none.
-    pub(super) fn run_one(&self, shared: &Shared) -> bool {
-        self.enter(shared, || self.next(shared).map(Runnable::run).is_some())
+    /// Runs until nothing is queued, or `most` pieces have run. Returns the number of pieces.
+    pub(super) fn run_ready(&self, shared: &Shared, most: usize) -> usize {
+        self.enter(shared, || core::iter::from_fn(|| self.next(shared).map(Runnable::run)).take(most).count())
     }
 
     /// Calls `f` as a piece of work is called.
@@ -239,7 +266,9 @@ impl Runner {
 
     /// Runs until `done` returns true; it is called after each piece of work. Catches the panics of work, and
     /// returns the first one. It never unwinds: queued work points into the stack frame of the caller.
-    pub fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
+    #[track_caller]
+    pub fn run_until_done(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
+        let place = Location::caller();
         without_unwinding("a run loop inside `sync_wait`", || {
             self.enter(shared, || {
                 let mut first_panic = None;
@@ -250,7 +279,7 @@ impl Runner {
                                 first_panic.get_or_insert(panic);
                             }
                         }
-                        None => sleep(shared),
+                        None => sleep(shared, None, place),
                     }
                 }
                 first_panic
@@ -333,8 +362,9 @@ impl Drop for Runner {
     }
 }
 
-/// Sleeps until work is posted or a timer is due.
-fn sleep(shared: &Shared) {
+/// Sleeps until work is posted, a timer is due, or the clock reaches `limit`. `place` is where the program runs the loop.
+fn sleep(shared: &Shared, limit: Option<Instant>, place: &'static Location<'static>) {
+    let earlier = |at: Option<Instant>| at.into_iter().chain(limit).min();
     // This loop may run inside a destructor, and wait for work that was refused further up on the stack.
     if Runnable::stop_deferred() {
         return;
@@ -345,13 +375,26 @@ fn sleep(shared: &Shared) {
     // Pairs with the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_timer_check() });
+        let until = earlier(if sleeper.jumps() { shared.earliest() } else { shared.next_timer_check() });
+        if until.is_none() && !sleeper.jumps() && blocked::is_inside_a_task() {
+            sleep_inside_a_task(sleeper, place);
+        } else {
+            sleeper.sleep(until);
+        }
         shared.inbox.wake_up();
         return;
     }
+    let mut report_at = blocked::is_inside_a_task().then(|| Instant::now() + blocked::REPORT_AFTER);
     while shared.inbox.is_asleep() {
-        let Some(at) = shared.next_timer_check() else {
-            thread::park();
+        let Some(at) = earlier(shared.next_timer_check()) else {
+            match report_at.map(|at| at.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(left) if left.is_zero() => {
+                    blocked::report(place);
+                    report_at = None;
+                }
+                Some(left) => thread::park_timeout(left),
+            }
             continue;
         };
         let left = at.saturating_duration_since(Instant::now());
@@ -360,6 +403,17 @@ fn sleep(shared: &Shared) {
             return;
         }
         thread::park_timeout(left);
+    }
+}
+
+/// Sleeps without a timer to wait for, in a loop that runs inside a task. Returns early, and reports the loop, if nothing
+/// happens.
+fn sleep_inside_a_task(sleeper: &GuardedSleeper, place: &'static Location<'static>) {
+    let report_at = sleeper.now() + blocked::REPORT_AFTER;
+    sleeper.sleep(Some(report_at));
+    let has_work = RUNNING.with(|running| running.with(|_, runner| !runner.is_empty())) == Some(true);
+    if !has_work && sleeper.now() >= report_at {
+        blocked::report(place);
     }
 }
 

@@ -9,12 +9,12 @@ pub(crate) mod turns;
 use core::fmt;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{OwnerThread, RunQueue, Runnable, Timers};
+use convoke_core::raw::{OwnerThread, RunQueue, Runnable};
 use convoke_core::{Executor, Panic};
 
 use crate::view::{Job, View, ViewQueue, impl_view_executor};
 use convoke_core::raw::{contain, report_panic};
-use turns::{AfterPost, Next, Turns};
+use turns::{AfterPost, NextBatch, Turns};
 
 /// Number of pieces of work that a strand runs in a row before it queues itself again on the inner executor.
 pub const RUNS_PER_TURN: usize = 256;
@@ -39,14 +39,13 @@ pub const RUNS_PER_TURN: usize = 256;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::executor::Strand;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let strand = Strand::new(pool.executor());
 /// assert_eq!(strand, strand.clone());
 /// assert_ne!(strand, Strand::new(pool.executor()));
-/// let outcome = sync_wait(schedule(&strand).then(|()| "alone"));
+/// let outcome = block_on(async move { run_on(&strand, async { "alone" }).await });
 /// assert_eq!(outcome, Outcome::Value("alone"));
 /// ```
 pub struct Strand<X: Executor> {
@@ -111,7 +110,7 @@ impl ViewQueue for Batches {
     fn run(&self, turn: OnlyTurn, on_panic: fn(Panic)) -> Option<OnlyTurn> {
         let mut left = RUNS_PER_TURN;
         loop {
-            let Next::Work(mut batch) = self.turns.next() else { return None };
+            let NextBatch::Work(mut batch) = self.turns.next() else { return None };
             self.run_some(&mut batch, &mut left, on_panic);
             if left == 0 {
                 self.turns.put_back(batch);
@@ -121,7 +120,7 @@ impl ViewQueue for Batches {
     }
 
     fn stop(&self, _: OnlyTurn, on_panic: fn(Panic)) {
-        while let Next::Work(mut batch) = self.turns.next() {
+        while let NextBatch::Work(mut batch) = self.turns.next() {
             while let Some(runnable) = batch.pop() {
                 contain(on_panic, || runnable.stop());
             }

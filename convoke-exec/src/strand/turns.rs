@@ -34,7 +34,7 @@ pub enum AfterPost {
 /// Tells the thread that has the turn what it must do now.
 #[must_use]
 #[derive(Debug)]
-pub enum Next {
+pub enum NextBatch {
     /// Run these, and call `next` again.
     Work(RunQueue),
     /// Nothing: the turn is free again.
@@ -58,19 +58,19 @@ impl Turns {
 
     /// Takes all queued work. If there is none, frees the turn. Only the thread that has the turn may call
     /// it.
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> NextBatch {
         // Relaxed: written in an earlier turn, and passing on the turn orders it before this.
         if self.has_rest.load(Ordering::Relaxed) {
             self.has_rest.store(false, Ordering::Relaxed);
-            return Next::Work(core::mem::take(&mut *self.lock_rest()));
+            return NextBatch::Work(core::mem::take(&mut *self.lock_rest()));
         }
         loop {
             let taken = self.inbox.take();
             if !taken.is_empty() {
-                return Next::Work(taken);
+                return NextBatch::Work(taken);
             }
             if self.inbox.fall_asleep() {
-                return Next::Idle;
+                return NextBatch::Idle;
             }
         }
     }

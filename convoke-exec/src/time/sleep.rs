@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::{Sleeping, When};
 
-/// Creates a sender that completes after `duration`, counted from its start.
+/// Waits for `duration`: `sleep(duration).await`. It is also a sender (feature `sender`). The duration is
+/// counted from its start.
 ///
 /// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
 ///   executor is dropped.
@@ -26,25 +27,29 @@ use super::{Sleeping, When};
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use convoke::sender::prelude::*;
-/// use convoke::time::sleep;
+/// use convoke::prelude::*;
 ///
-/// let start = Instant::now();
-/// assert_eq!(sync_wait(sleep(Duration::from_millis(2))), Outcome::Value(()));
-/// assert!(start.elapsed() >= Duration::from_millis(2));
+/// let first = block_on(async {
+///     let start = Instant::now();
+///     sleep(Duration::from_millis(2)).await;
+///     assert!(start.elapsed() >= Duration::from_millis(2));
 ///
-/// // The first one to complete wins, and the other one is stopped.
-/// let late = sleep(Duration::from_secs(3600)).then(|()| "time is up");
-/// let first = when_any((just("work"), late));
-/// assert_eq!(sync_wait(first), Outcome::Value("work"));
+///     // The first one to complete wins, and the other one is stopped.
+///     let late = async {
+///         sleep(Duration::from_secs(3600)).await;
+///         "time is up"
+///     };
+///     race((async { "work" }, late)).await
+/// });
+/// assert_eq!(first, Outcome::Value("work"));
 /// ```
 #[inline]
 pub fn sleep(duration: Duration) -> Sleep {
     Sleep { when: When::After(duration) }
 }
 
-/// Creates a sender that completes at `instant`, or at once if that was already reached. Otherwise it is like
-/// [`sleep()`].
+/// Waits until `instant`: `sleep_until(instant).await`. It completes at once if that was already reached.
+/// Otherwise it is like [`sleep()`].
 ///
 /// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
 ///   executor is dropped.
@@ -53,16 +58,19 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use convoke::sender::prelude::*;
+/// use convoke::prelude::*;
 /// use convoke::time::sleep_until;
 ///
-/// // Three steps that do not drift, however long the work between them takes.
-/// let start = Instant::now();
-/// for step in 1..=3 {
-///     let at = start + step * Duration::from_millis(1);
-///     assert_eq!(sync_wait(sleep_until(at)), Outcome::Value(()));
-///     assert!(Instant::now() >= at);
-/// }
+/// let outcome = block_on(async {
+///     // Three steps that do not drift, however long the work between them takes.
+///     let start = Instant::now();
+///     for step in 1..=3 {
+///         let at = start + step * Duration::from_millis(1);
+///         sleep_until(at).await;
+///         assert!(Instant::now() >= at);
+///     }
+/// });
+/// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[inline]
 pub fn sleep_until(instant: Instant) -> Sleep {
@@ -71,7 +79,7 @@ pub fn sleep_until(instant: Instant) -> Sleep {
 
 /// Sender of [`sleep()`] and [`sleep_until()`].
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
+#[must_use = "a sleep does nothing until it is awaited, or started as a sender"]
 pub struct Sleep {
     when: When,
 }

@@ -1,13 +1,18 @@
 //! Each of our executors, and one that a user wrote, run through the contract suite.
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Instant;
 
+use convoke_core::ExecutorRef;
+use convoke_core::raw::AnyExecutor;
 use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
+use convoke_exec::raw::{EmbeddedLoop, Sleeper};
 use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
-use convoke_testing::executor_contract::{Harness, check};
+use convoke_testing::executor_contract::{ExecutorHarness, Probe, check, check_wrapper};
 
 fn pool(threads: usize) -> ThreadPool {
     // A quiet panic handler: the contract suite lets work panic.
@@ -19,7 +24,7 @@ fn thread_pools_of_all_sizes_keep_the_contract() {
     for threads in [1, 2, 4] {
         check(|| {
             let pool = pool(threads);
-            Harness::new(pool.executor(), move || drop(pool))
+            ExecutorHarness::new(pool.executor(), move || drop(pool))
         });
     }
 }
@@ -30,7 +35,7 @@ fn executors_of_every_priority_keep_the_contract() {
         for threads in [1, 2, 4] {
             check(|| {
                 let pool = pool(threads);
-                Harness::new(pool.executor().with_priority(priority), move || drop(pool))
+                ExecutorHarness::new(pool.executor().with_priority(priority), move || drop(pool))
             });
         }
     }
@@ -42,7 +47,7 @@ fn a_strand_over_a_pool_keeps_the_contract() {
         check(|| {
             let pool = pool(threads);
             let strand = Strand::with_panic_handler(pool.executor(), drop);
-            Harness::new(strand, move || drop(pool)).serial().finishes_queue()
+            ExecutorHarness::new(strand, move || drop(pool)).serial().finishes_queue()
         });
     }
 }
@@ -53,7 +58,7 @@ fn a_limited_view_of_a_pool_keeps_the_contract() {
         check(|| {
             let pool = pool(threads);
             let view = Limited::with_panic_handler(&pool.executor(), limit, drop);
-            Harness::new(view, move || drop(pool)).finishes_queue()
+            ExecutorHarness::new(view, move || drop(pool)).finishes_queue()
         });
     }
 }
@@ -63,7 +68,7 @@ fn a_limited_view_with_a_limit_of_one_is_serial() {
     check(|| {
         let pool = pool(4);
         let view = Limited::with_panic_handler(&pool.executor(), 1, drop);
-        Harness::new(view, move || drop(pool)).serial().finishes_queue()
+        ExecutorHarness::new(view, move || drop(pool)).serial().finishes_queue()
     });
 }
 
@@ -79,8 +84,55 @@ fn a_run_loop_on_a_thread_keeps_the_contract() {
         });
         let executor = executor.recv().unwrap();
         let finish = executor.clone();
-        Harness::new(executor, move || {
+        ExecutorHarness::new(executor, move || {
             finish.finish();
+            thread.join().unwrap();
+        })
+        .serial()
+        .finishes_queue()
+    });
+}
+
+/// Wakes the thread that runs an embedded loop.
+struct Unparks(thread::Thread);
+
+impl Sleeper for Unparks {
+    fn sleep(&self, _: Option<Instant>) {}
+
+    fn check(&self) {}
+
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn an_embedded_loop_that_a_thread_runs_in_steps_keeps_the_contract() {
+    check(|| {
+        let (handle, executor) = std::sync::mpsc::channel();
+        let ends = Arc::new(AtomicBool::new(false));
+        let ended = ends.clone();
+        let thread = thread::spawn(move || {
+            let embedded = EmbeddedLoop::over(Arc::new(Unparks(thread::current())), None);
+            handle.send(embedded.executor()).unwrap();
+            while !ended.load(atomic::Ordering::Acquire) {
+                embedded.rouse();
+                let mut left = 64;
+                // A panic of a piece of work leaves `run_while`; the loop stays usable.
+                let ran = Panic::catch(|| {
+                    embedded.run_while(|_| {
+                        left -= 1;
+                        left > 0
+                    });
+                });
+                if ran.is_ok() && left > 0 && embedded.doze() {
+                    thread::park();
+                }
+            }
+        });
+        ExecutorHarness::new(executor.recv().unwrap(), move || {
+            ends.store(true, atomic::Ordering::Release);
+            thread.thread().unpark();
             thread.join().unwrap();
         })
         .serial()
@@ -90,7 +142,7 @@ fn a_run_loop_on_a_thread_keeps_the_contract() {
 
 #[test]
 fn the_inline_executor_keeps_its_part_of_the_contract() {
-    check(|| Harness::new(InlineExecutor, || ()).serial().inline());
+    check(|| ExecutorHarness::new(InlineExecutor, || ()).serial().inline());
 }
 
 /// An executor that a user might write, without unsafe code: one thread, the most urgent work first.
@@ -205,7 +257,7 @@ fn urgent() -> (Urgent, impl FnOnce() + Send + 'static) {
 fn a_users_priority_queue_in_safe_code_keeps_the_contract() {
     check(|| {
         let (executor, end) = urgent();
-        Harness::new(executor, end).serial()
+        ExecutorHarness::new(executor, end).serial()
     });
 }
 
@@ -213,7 +265,7 @@ fn a_users_priority_queue_in_safe_code_keeps_the_contract() {
 fn a_limited_view_of_a_users_executor_keeps_the_contract() {
     check(|| {
         let (executor, end) = urgent();
-        Harness::new(Limited::with_panic_handler(&executor, 2, drop), end).finishes_queue()
+        ExecutorHarness::new(Limited::with_panic_handler(&executor, 2, drop), end).finishes_queue()
     });
 }
 
@@ -221,7 +273,7 @@ fn a_limited_view_of_a_users_executor_keeps_the_contract() {
 fn a_strand_over_a_users_executor_keeps_the_contract() {
     check(|| {
         let (executor, end) = urgent();
-        Harness::new(Strand::with_panic_handler(executor, drop), end).serial().finishes_queue()
+        ExecutorHarness::new(Strand::with_panic_handler(executor, drop), end).serial().finishes_queue()
     });
 }
 
@@ -252,14 +304,14 @@ impl Executor for NewestFirst {
 fn an_executor_that_wrongly_claims_to_be_serial_is_detected() {
     check(|| {
         let (executor, end) = urgent();
-        Harness::new(NewestFirst(executor), end).serial()
+        ExecutorHarness::new(NewestFirst(executor), end).serial()
     });
 }
 
 #[test]
 #[should_panic = "`post` ran the work inline"]
 fn an_executor_that_runs_inline_without_saying_so_is_detected() {
-    check(|| Harness::new(InlineExecutor, || ()));
+    check(|| ExecutorHarness::new(InlineExecutor, || ()));
 }
 
 /// Claims to be equal to all of its kind.
@@ -283,6 +335,37 @@ impl Executor for EqualToAll {
 fn an_executor_that_is_equal_to_others_is_detected() {
     check(|| {
         let (executor, end) = urgent();
-        Harness::new(EqualToAll(executor), end)
+        ExecutorHarness::new(EqualToAll(executor), end)
     });
+}
+
+/// A wrapper that implements what it must, or says which executor it wraps, or forgets both.
+#[derive(Clone, PartialEq)]
+struct Wrapper {
+    inner: Probe,
+    says: bool,
+}
+
+impl Executor for Wrapper {
+    fn post(&self, runnable: Runnable) {
+        self.inner.post(runnable);
+    }
+
+    fn wraps(&self) -> Option<&dyn AnyExecutor> {
+        if self.says { Some(&self.inner) } else { None }
+    }
+}
+
+#[test]
+fn views_and_wrappers_that_say_what_they_wrap_pass_everything_on() {
+    check_wrapper(Strand::new);
+    check_wrapper(|probe| Limited::new(&probe, 2));
+    check_wrapper(|probe| Strand::new(Limited::new(&ExecutorRef::new(probe), 1)));
+    check_wrapper(|inner| Wrapper { inner, says: true });
+}
+
+#[test]
+fn a_wrapper_that_forgets_to_say_what_it_wraps_is_rejected() {
+    let forgotten = Panic::catch(|| check_wrapper(|inner| Wrapper { inner, says: false })).unwrap_err();
+    assert!(forgotten.message().contains("implement `Executor::wraps`"), "{forgotten}");
 }

@@ -4,6 +4,7 @@
 
 use convoke_testing::workshop::counting::CountingAllocator;
 
+mod bounded_runs;
 mod delay_queue;
 mod executor_contract;
 mod executor_handle;
@@ -11,6 +12,7 @@ mod executor_lifetimes;
 mod executors_that_fail;
 mod interval;
 mod limited;
+mod loop_as_future;
 mod moved_sleep;
 mod nested_loops;
 mod order;
@@ -21,6 +23,7 @@ mod priorities;
 mod run_loop;
 mod sleeper;
 mod strand;
+mod task_allocations;
 mod time;
 mod time_allocations;
 mod timer_model;

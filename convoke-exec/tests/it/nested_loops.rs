@@ -1,15 +1,16 @@
 //! Run loops in unusual states: a loop inside the sleep of another one, a loop that runs while it dozes, a
 //! sleeper that panics.
 use std::cell::Cell;
+use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
-use convoke::raw::{Next, Runnable, Sleeper, Turns};
+use convoke::raw::{NextBatch, Runnable, Sleeper, Turns};
 use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke::testing::runnable;
@@ -116,8 +117,8 @@ fn a_loop_that_dozes_may_wait() {
 #[test]
 fn turns_may_be_asked_for_work_without_having_the_turn() {
     let turns = Turns::new();
-    assert!(matches!(turns.next(), Next::Idle));
-    assert!(matches!(turns.next(), Next::Idle));
+    assert!(matches!(turns.next(), NextBatch::Idle));
+    assert!(matches!(turns.next(), NextBatch::Idle));
 }
 
 /// A sleeper that panics in one of its functions, once it is armed.
@@ -226,5 +227,47 @@ fn a_sleeper_that_panics_aborts_the_process_without_unwinding() {
         assert!(error.contains("on purpose"), "`{function}` was not called: {error}");
         assert!(!out.contains("the panic has left"), "a panic of `{function}` left `block_on`");
         assert!(error.contains("the `Sleeper` of a run loop panicked"), "{function}: {error}");
+    }
+}
+
+/// Blocks in a task for a sibling that has to run on the same thread. Never returns.
+fn wait_for_a_sibling_in_a_task(how: &str) {
+    let _ = block_on(async {
+        scope(async |s| {
+            let sibling = s.spawn_future(async { 5 });
+            let _ = match how {
+                "block_on" => block_on(sibling),
+                _ => sync_wait(task(sibling)),
+            };
+        })
+        .await
+    });
+}
+
+#[test]
+fn a_call_that_blocks_in_a_task_for_a_task_of_the_same_thread_is_reported_with_its_place() {
+    // In a separate process, which is killed: it hangs. Miri cannot start one.
+    if cfg!(miri) {
+        return;
+    }
+    const HOW: &str = "HOW_TO_BLOCK_IN_A_TASK";
+    if let Ok(how) = std::env::var(HOW) {
+        return wait_for_a_sibling_in_a_task(&how);
+    }
+    for how in ["block_on", "sync_wait"] {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let test = "nested_loops::a_call_that_blocks_in_a_task_for_a_task_of_the_same_thread_is_reported_with_its_place";
+        again.args(["--exact", test, "--nocapture"]).env(HOW, how);
+        let mut hangs = again.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(hangs.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let said = said.into_iter().find(|line| line.starts_with("convoke: "));
+        hangs.kill().unwrap();
+        hangs.wait().unwrap();
+        let said = said.expect("it says something before it ends");
+        for word in
+            [file!(), "blocks inside a task", "waits for ever", "await the future instead", "`blocking`"]
+        {
+            assert!(said.contains(word), "{how}: no `{word}` in: {said}");
+        }
     }
 }

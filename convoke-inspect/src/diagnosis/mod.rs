@@ -33,7 +33,7 @@ pub use deadlocks::examine;
 #[doc(hidden)]
 pub use in_tests::in_tests;
 pub use participant::Involved;
-pub use report::{Deadlock, Entangled, Finding, Futurelock, Owned, Quiet, Stall, StallOver};
+pub use report::{Abandoned, Deadlock, Entangled, Finding, Futurelock, Owned, Quiet, Stall, StallOver};
 pub use watchdog::Diagnosing;
 pub use watcher::Watcher;
 
@@ -71,6 +71,7 @@ pub fn diagnose() -> Diagnosing {
 /// - **Deadlocks**: tasks wait for locks and permits that only other waiting tasks hold, for longer than the
 ///   [limit](Diagnosis::deadlock_limit). The holder of a lock that was taken without waiting is known only if
 ///   [every lock](Diagnosis::every_lock) is watched.
+/// - **Abandoned children**: the handle of a child was dropped before the child ran, as `let _ = s.spawn_future(..)` does.
 /// - **Idle programs**, if [enabled](Diagnosis::quiet_limit): no task has run for the limit, and tasks wait.
 ///   An event from outside may still come, so this is only a hint.
 ///
@@ -84,8 +85,8 @@ pub fn diagnose() -> Diagnosing {
 ///
 /// ```
 /// use std::time::Duration;
-/// use convoke::inspect::{Diagnosis, Finding};
-/// use convoke::sender::prelude::*;
+/// use convoke::inspect::Diagnosis;
+/// use convoke::prelude::*;
 ///
 /// let (tell, told) = std::sync::mpsc::channel();
 /// let diagnosing = Diagnosis::new()
@@ -97,7 +98,8 @@ pub fn diagnose() -> Diagnosing {
 ///     // Blocks the thread until the stall is reported.
 ///     told.recv().unwrap()
 /// };
-/// let said = sync_wait(task(busy).named("busy")).unwrap();
+/// let pool = ThreadPool::new(1).unwrap();
+/// let said = launch(&pool.executor()).name("busy").start(busy).wait().unwrap();
 /// assert!(said.starts_with("stall: `busy`"), "{said}");
 /// drop(diagnosing);
 /// ```
@@ -167,7 +169,7 @@ impl Diagnosis {
     /// ```
     /// use std::time::{Duration, Instant};
     /// use convoke::inspect::{Diagnosis, Finding};
-    /// use convoke::sender::prelude::*;
+    /// use convoke::prelude::*;
     ///
     /// let mut watcher = Diagnosis::new().by_hand();
     /// let now = Instant::now();
@@ -175,7 +177,8 @@ impl Diagnosis {
     ///     watcher.look(now);
     ///     watcher.look(now + Duration::from_secs(1))
     /// };
-    /// let reports = sync_wait(task(busy).named("busy")).unwrap();
+    /// let pool = ThreadPool::new(1).unwrap();
+    /// let reports = launch(&pool.executor()).name("busy").start(busy).wait().unwrap();
     /// let [Finding::Stall(stall)] = &reports[..] else { panic!("one stall") };
     /// assert_eq!(stall.task.name.as_deref(), Some("busy"));
     /// ```

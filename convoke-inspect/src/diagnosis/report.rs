@@ -22,6 +22,8 @@ pub enum Finding {
     Deadlock(Deadlock),
     /// No task has run for the limit, and tasks wait.
     Quiet(Quiet),
+    /// A child was asked to stop before it ran, because its handle was dropped.
+    Abandoned(Abandoned),
 }
 
 /// A task that blocks its executor.
@@ -114,6 +116,14 @@ pub struct Quiet {
     pub tree: Tree,
 }
 
+/// A child that was asked to stop before it ran, because its handle was dropped.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// The location where it was started.
+    pub location: &'static Location<'static>,
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,6 +132,7 @@ impl fmt::Display for Finding {
             Self::Futurelock(futurelock) => futurelock.fmt(f),
             Self::Deadlock(deadlock) => deadlock.fmt(f),
             Self::Quiet(quiet) => quiet.fmt(f),
+            Self::Abandoned(abandoned) => abandoned.fmt(f),
         }
     }
 }
@@ -139,7 +150,10 @@ impl fmt::Display for Stall {
             let where_ = if self.behind_it { " behind it" } else { ", if no other thread takes them" };
             write!(f, "\n  {count}{where_}: {}", Involved::list(&self.queued))?;
         }
-        write!(f, "\n  help: use `blocking` for work that blocks, and call `checkpoint` in long computations")
+        f.write_str(
+            "\n  help: use `blocking` for calls that block, and `checkpoint` in long computations; if it waits for a lock of `std`, \
+             some task keeps its guard across an await: drop the guard before the await, or use `convoke::sync::Mutex`",
+        )
     }
 }
 
@@ -200,6 +214,17 @@ impl fmt::Display for Quiet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "quiet: no task has run for {:.0?}; these tasks wait", self.lasted)?;
         write!(f, "\n{}", Indented(&self.tree))
+    }
+}
+
+impl fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "abandoned: the child that was started at {} was asked to stop before it ran: its handle was dropped\n  help: \
+             `let _ =` drops a handle at once; await the handle, or start the child with `spawn`",
+            self.location
+        )
     }
 }
 

@@ -5,10 +5,14 @@ use std::time::Instant;
 use super::deadlocks::Deadlocks;
 use super::idle::IdleCheck;
 use super::limits::Limits;
+#[cfg(not(feature = "loom"))]
+use super::report::Abandoned;
 use super::report::Finding;
 use super::stalls::Stalls;
 use convoke_core::raw::watching::Mark;
 use convoke_sync::ledger;
+#[cfg(not(feature = "loom"))]
+use convoke_task::raw::take_abandoned;
 
 /// A checker of the tasks of the process that the caller drives: see
 /// [`Diagnosis::by_hand`](super::Diagnosis::by_hand). While it exists, locks record their waiters.
@@ -44,6 +48,9 @@ impl Watcher {
         let ran = self.stalls.as_mut().is_none_or(|stalls| stalls.check(now, &mut reports));
         self.deadlocks.check(now, &mut reports);
         self.idle.check(ran, now, &mut reports);
+        #[cfg(not(feature = "loom"))]
+        reports
+            .extend(take_abandoned().into_iter().map(|location| Finding::Abandoned(Abandoned { location })));
         reports
     }
 }

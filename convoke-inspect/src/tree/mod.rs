@@ -24,22 +24,23 @@ use convoke_task::raw::{Found, look_at_all};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::scope::Handle;
+/// use convoke::task::forever;
 ///
-/// let printed = sync_wait(task(async {
+/// let printed = block_on(async {
 ///     scope(async |s| {
-///         let _reader = s.named("reader").spawn_future(async { never::<()>().await });
+///         let _reader: Handle<()> = s.named("reader").spawn_future(async { forever().await });
 ///         s.named("writer").spawn(async { checkpoint().await });
 ///         checkpoint().await;
-///         convoke::inspect::tree().find("server").unwrap().to_string()
+///         convoke::inspect::tree().to_string()
 ///     })
 ///     .await
-/// }).named("server"));
-/// # let printed = printed.unwrap();
+/// });
+/// let printed = printed.unwrap();
 /// println!("{printed}");
-/// // `server` (src/main.rs:3:25) is running
-/// // ├─ `reader` (src/main.rs:5:41) waits at src/main.rs:5:68
-/// // └─ `writer` (src/main.rs:6:27) is queued
+/// // task (src/main.rs:5:15) is running
+/// // ├─ `reader` (src/main.rs:7:53) waits at src/main.rs:7:74
+/// // └─ `writer` (src/main.rs:8:27) is queued
 /// # assert!(printed.contains("├─ `reader`"), "{printed}");
 /// # assert!(printed.contains("└─ `writer`"), "{printed}");
 /// ```

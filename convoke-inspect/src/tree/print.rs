@@ -71,7 +71,9 @@ impl fmt::Display for TaskState {
             Self::Running => f.write_str("is running"),
             Self::Queued => f.write_str("is queued"),
             Self::Waits(Some(place)) => write!(f, "waits at {place}"),
-            Self::Waits(None) => f.write_str("waits"),
+            Self::Waits(None) => {
+                f.write_str("waits for a future of another crate; `stoppable(…)` around it shows where")
+            }
             Self::Leaving => f.write_str("is leaving"),
         }
     }

@@ -4,10 +4,11 @@
 use core::any::Any;
 use std::io;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use convoke_core::env::Local;
 use convoke_core::raw::Frame;
-use convoke_core::{Env, Executor};
+use convoke_core::{Env, Executor, ExecutorRef};
 use convoke_task::Context;
 use convoke_task::context::FromContext;
 
@@ -26,6 +27,24 @@ pub fn current_driver() -> io::Result<Arc<dyn Driver>> {
     with_context(|shared| shared.driver.clone())
 }
 
+/// Reads the time of day: from the driver of the current task, or from the system if there is none. Programs
+/// that use it instead of `SystemTime::now` get the time of their host in a simulation.
+///
+/// Use it for dates that people read or that are stored. The time of day may jump back and forth, so use
+/// `convoke::time::now` to measure durations and for deadlines.
+///
+/// ```
+/// use std::time::UNIX_EPOCH;
+/// use convoke::time::time_of_day;
+///
+/// let since_1970 = time_of_day().duration_since(UNIX_EPOCH);
+/// println!("{} days since 1970", since_1970.unwrap().as_secs() / 86_400);
+/// ```
+#[doc(alias = "SystemTime")]
+pub fn time_of_day() -> SystemTime {
+    with_context(|shared| shared.driver.time_of_day()).unwrap_or_else(|_| SystemTime::now())
+}
+
 /// Returns the driver of this environment, if there is one.
 pub fn driver_of(env: &Env) -> Option<Arc<dyn Driver>> {
     shared_of(env).map(|shared| shared.driver.clone())
@@ -36,17 +55,31 @@ pub fn driver_of_executor(executor: &impl Executor) -> Option<Arc<dyn Driver>> {
     of_context(executor.context()).map(|shared| shared.driver.clone())
 }
 
-/// Returns the services of this environment's context, if there is one.
+/// Returns the services of this environment's context, if there is one. A pool with services of its own
+/// ([`PoolContext`](convoke_task::PoolContext)) is one.
 pub fn services_of(env: &Env) -> Option<&Context> {
-    shared_of(env).map(IoShared::services)
+    own_services(env.executor()).or_else(|| shared_of(env).map(IoShared::services))
 }
 
-/// Calls `f` with the services of the current task's context.
+/// Returns the services of a context that does no I/O.
+fn own_services(executor: &ExecutorRef) -> Option<&Context> {
+    executor.context()?.downcast_ref::<Context>()
+}
+
+/// Calls `f` with the services of the current task's context: of the I/O context or the pool that it runs on, or of the
+/// I/O context that its environment names.
 ///
 /// # Errors
 /// Fails as [`current_driver`] does.
 pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
-    with_context(|shared| f(&shared.services))
+    Frame::current(|frame| {
+        let frame = frame?;
+        let executor = frame.operation_owner().env().executor();
+        let services = own_services(executor)
+            .or_else(|| shared_by(executor, || frame.local(&IO)).map(IoShared::services));
+        services.map(f)
+    })
+    .ok_or_else(no_context)
 }
 
 /// Returns the service with `S`'s interface from the current task's context. Creates an `S` if there is none;
@@ -101,13 +134,23 @@ pub fn use_service<S: FromContext>() -> io::Result<Arc<S::Interface>> {
 }
 
 fn with_context<R>(f: impl FnOnce(&IoShared) -> R) -> io::Result<R> {
-    Frame::current(|frame| frame.and_then(|frame| shared_of(frame.operation_owner().env())).map(f))
-        .ok_or_else(no_context)
+    Frame::current(|frame| {
+        let frame = frame?;
+        shared_by(frame.operation_owner().env().executor(), || frame.local(&IO)).map(f)
+    })
+    .ok_or_else(no_context)
 }
 
 fn shared_of(env: &Env) -> Option<&IoShared> {
-    of_context(env.executor().context())
-        .or_else(|| env.local(&IO).and_then(|executor| of_context(executor.context())))
+    shared_by(env.executor(), || env.local(&IO))
+}
+
+/// Returns the context of the executor that work runs on, or else the one that its environment names.
+fn shared_by<'a>(
+    runs_on: &'a ExecutorRef,
+    named: impl FnOnce() -> Option<&'a IoExecutor>,
+) -> Option<&'a IoShared> {
+    of_context(runs_on.context()).or_else(|| named().and_then(|executor| of_context(executor.context())))
 }
 
 fn of_context(context: Option<&(dyn Any + Send + Sync)>) -> Option<&IoShared> {
@@ -118,6 +161,7 @@ fn no_context() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
         "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::block_on`), or name one \
-             for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`)",
+             for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`). Inside `convoke_tokio::run`, use \
+             tokio's sockets",
     )
 }

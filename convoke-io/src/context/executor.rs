@@ -2,8 +2,8 @@
 
 use core::any::Any;
 
-use convoke_core::Executor;
 use convoke_core::raw::{OwnerThread, Runnable, Timers};
+use convoke_core::{Executor, FrameAllocator};
 use convoke_exec::RunLoopExecutor;
 use convoke_task::Context;
 
@@ -77,6 +77,10 @@ impl Executor for IoExecutor {
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.0.context()
+    }
+
+    fn allocator(&self) -> FrameAllocator {
+        self.0.allocator()
     }
 
     fn work_began(&self) {

@@ -7,22 +7,27 @@
 //!
 //! | module | contents |
 //! | --- | --- |
+//! | `bounded` | runs that end after a number of items or at a time |
+//! | `as_future` | the context as a future of a foreign executor |
 //! | `executor` | `IoExecutor`, the handle to post work with |
 //! | `contexts` | the contexts of a runtime, as its tasks find them |
 //! | `current` | the driver and the services of the current task |
 //! | `shared` | `IoShared`, the state behind all handles |
 //! | `work` | `Work`, which keeps `run` from returning |
 
+mod as_future;
+mod bounded;
 mod contexts;
 mod current;
 mod executor;
 mod shared;
 mod work;
 
+pub use as_future::IoFuture;
 pub use contexts::{CONTEXTS, Contexts};
 #[doc(hidden)]
 pub use current::driver_of_executor;
-pub use current::{IO, current_driver, driver_of, services_of, use_service, with_services};
+pub use current::{IO, current_driver, driver_of, services_of, time_of_day, use_service, with_services};
 pub use executor::IoExecutor;
 pub use shared::IoShared;
 pub use work::Work;
@@ -34,11 +39,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::{ExecutorRef, Outcome, Panic};
+use convoke_core::{ExecutorRef, FrameAllocator, Outcome, Panic};
 use convoke_exec::RunLoop;
 use convoke_exec::raw::{Moment, Sleeper};
 use convoke_task::BlockOn;
 use convoke_task::Context;
+use convoke_task::context::ExecutionContext;
 use convoke_task::raw::{BoxedFuture, block_on_boxed};
 
 use crate::driver::Driver;
@@ -75,8 +81,27 @@ pub struct IoContext {
 impl IoContext {
     /// Creates a context for the current thread, over this driver.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
-        let shared = Arc::new(IoShared::new(driver));
-        let run_loop = RunLoop::over(shared.clone(), Some(shared.clone()));
+        Self::with_allocator(driver, FrameAllocator::default())
+    }
+
+    /// Creates a context for the current thread, over this driver. All that is launched on it, or run by it, and
+    /// names no frame allocator uses `allocator`.
+    ///
+    /// ```
+    /// use convoke::alloc::{Bounded, FrameAllocator};
+    /// use convoke::driver::{IoContext, driver};
+    /// use convoke::env::current;
+    ///
+    /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
+    /// let context = IoContext::with_allocator(driver()?, frames.clone());
+    /// let used = context.block_on(async { current::env(|env| env.unwrap().allocator().clone()) });
+    /// assert_eq!(used.unwrap(), frames);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn with_allocator(driver: Arc<dyn Driver>, allocator: FrameAllocator) -> Self {
+        let services = Context::new().with_allocator(allocator.clone());
+        let shared = Arc::new(IoShared::with_services(driver, services));
+        let run_loop = RunLoop::over_with(shared.clone(), Some(shared.clone()), allocator);
         let context = Self { run_loop, shared, _not_send: PhantomData };
         context.shared.services.set_executor(ExecutorRef::new(context.executor()));
         context
@@ -155,23 +180,9 @@ impl IoContext {
     ///
     /// # Panics
     /// If a work item panics (tasks catch their panics). The rest stays queued.
+    #[track_caller]
     pub fn run(&self) -> usize {
-        self.run_loop.rouse();
-        let _stops_end_here = ForgetStops(&self.shared);
-        let mut ran = 0;
-        self.run_loop.run_while(|moment| match moment {
-            Moment::Next => {
-                let goes_on = !self.shared.is_stopped();
-                ran += usize::from(goes_on);
-                goes_on
-            }
-            // `Next` was counted, but there was no item to run.
-            Moment::Idle => {
-                ran -= 1;
-                !self.shared.is_stopped() && !self.is_dry()
-            }
-        });
-        ran
+        self.run_bounded(usize::MAX, None)
     }
 
     /// Runs until one work item has run, or until there is [no work left](IoContext::run). Returns true if
@@ -179,23 +190,9 @@ impl IoContext {
     ///
     /// # Panics
     /// As [`run`](IoContext::run).
+    #[track_caller]
     pub fn run_one(&self) -> bool {
-        self.run_loop.rouse();
-        let _stops_end_here = ForgetStops(&self.shared);
-        let mut asked = 0;
-        let mut dry = false;
-        self.run_loop.run_while(|moment| {
-            match moment {
-                Moment::Next => asked += 1,
-                // `Next` was counted, but there was no item to run.
-                Moment::Idle => {
-                    asked -= 1;
-                    dry = self.is_dry();
-                }
-            }
-            asked < 2 && !dry && !self.shared.is_stopped()
-        });
-        asked == 2
+        self.run_bounded(1, None) == 1
     }
 
     /// Runs on this thread until the future has ended. The future is a chain of its own on this context, and
@@ -234,21 +231,13 @@ impl IoContext {
 
     /// Runs the work that is ready and polls the driver, without waiting: for a context inside a foreign
     /// event loop. Call it again when its [descriptor](IoContext::descriptor) is readable, or at the returned
-    /// time.
+    /// time. Use [`turn`](IoContext::turn) if the work must not keep the foreign event loop waiting for long.
     ///
     /// # Panics
     /// As [`run`](IoContext::run).
     pub fn poll(&self) -> Option<Instant> {
         let _stops_end_here = ForgetStops(&self.shared);
-        loop {
-            self.run_loop.rouse();
-            self.shared.check();
-            self.run_loop.run_ready();
-            // The descriptor did not announce work that was posted since `rouse`.
-            if self.run_loop.doze() {
-                return self.run_loop.next_timer();
-            }
-        }
+        self.run_loop.turn_with(usize::MAX, || self.shared.check()).next_timer
     }
 
     /// Returns a descriptor that becomes readable when [`poll`](IoContext::poll) has work to do, if the
@@ -260,11 +249,12 @@ impl IoContext {
 
     /// Makes [`run`](IoContext::run) return soon, with work left.
     ///
-    /// It ends one call of `run` or [`run_one`](IoContext::run_one): the one that is running, or else the
-    /// next, since a stop from another thread may come a moment before the call. It is not left over for a
+    /// It ends one call that runs the context and may wait, such as `run`, [`run_one`](IoContext::run_one) or
+    /// [`run_for`](IoContext::run_for), or its [future](IoContext::as_future): the one that is running, or else
+    /// the next, since a stop from another thread may come a moment before the call. It is not left over for a
     /// later one: several stops during one call are one, and a stop during
-    /// [`block_on`](IoContext::block_on) or [`poll`](IoContext::poll), which do not end by it, has no
-    /// effect.
+    /// [`block_on`](IoContext::block_on), [`poll`](IoContext::poll), [`turn`](IoContext::turn) or
+    /// [`run_ready`](IoContext::run_ready), which do not end by it, has no effect.
     pub fn stop(&self) {
         self.shared.stop();
     }
@@ -275,10 +265,48 @@ impl IoContext {
         Work::new(self.executor())
     }
 
+    /// Runs until there is no work left, until [`stop`](IoContext::stop), until `most` work items have run, or until the
+    /// clock reaches `until`. Returns the number of items that ran.
+    #[track_caller]
+    fn run_bounded(&self, most: usize, until: Option<Instant>) -> usize {
+        self.run_loop.rouse();
+        let _stops_end_here = ForgetStops(&self.shared);
+        let mut ran = 0;
+        let goes_on = |moment| match moment {
+            Moment::Next => {
+                let goes_on = ran < most && !self.shared.is_stopped();
+                ran += usize::from(goes_on);
+                goes_on
+            }
+            // `Next` was counted, but there was no item to run.
+            Moment::Idle => {
+                ran -= 1;
+                !self.shared.is_stopped() && !self.is_dry()
+            }
+        };
+        match until {
+            Some(until) => self.run_loop.run_while_until(until, goes_on),
+            None => self.run_loop.run_while(goes_on),
+        }
+        ran
+    }
+
     /// Returns true if nothing can run any more, as far as the context knows.
     fn is_dry(&self) -> bool {
         // The loop is checked last: an operation that has just ended on another thread may have posted work.
         !self.run_loop.has_timers() && self.shared.driver.in_flight() == 0 && !self.run_loop.has_work()
+    }
+}
+
+impl ExecutionContext for IoContext {
+    type Executor = IoExecutor;
+
+    fn executor(&self) -> IoExecutor {
+        self.executor()
+    }
+
+    fn services(&self) -> &Context {
+        self.services()
     }
 }
 

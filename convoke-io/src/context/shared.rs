@@ -22,7 +22,11 @@ pub struct IoShared {
 impl IoShared {
     /// Creates the state over this driver, without services.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
-        let services = Context::new();
+        Self::with_services(driver, Context::new())
+    }
+
+    /// Creates the state over this driver, with these services.
+    pub fn with_services(driver: Arc<dyn Driver>, services: Context) -> Self {
         Self { driver, services, stopped: AtomicBool::new(false) }
     }
 
@@ -59,17 +63,11 @@ impl Sleeper for IoShared {
     }
 
     fn sleep(&self, until: Option<Instant>) {
-        if let Err(error) = self.driver.wait(until) {
-            // Waiting tasks would wait for ever, and the kernel may still use their buffers.
-            eprintln!(
-                "convoke: the I/O driver cannot wait for events any more; aborting the process: {error}"
-            );
-            std::process::abort();
-        }
+        self.driver.wait(until).unwrap_or_else(cannot_wait);
     }
 
     fn check(&self) {
-        self.sleep(Some(self.driver.now()));
+        self.driver.check().unwrap_or_else(cannot_wait);
     }
 
     fn wake(&self) {
@@ -87,6 +85,13 @@ impl Sleeper for IoShared {
     fn choose(&self, queued: usize) -> usize {
         self.driver.choose(queued)
     }
+}
+
+/// Aborts: waiting tasks would wait for ever, and the kernel may still use their buffers.
+#[cold]
+fn cannot_wait(error: std::io::Error) {
+    eprintln!("convoke: the I/O driver cannot wait for events any more; aborting the process: {error}");
+    std::process::abort()
 }
 
 impl fmt::Debug for IoShared {

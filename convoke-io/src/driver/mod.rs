@@ -16,7 +16,7 @@
 //!
 //! | call | thread | rule |
 //! | --- | --- | --- |
-//! | [`Driver::wait`] | the context's only | one at a time; a task that it wakes may call it again |
+//! | [`Driver::wait`], [`Driver::check`] | the context's only | one at a time; a task that it wakes may call it again |
 //! | [`Driver::wake`] | any | ends the current `wait` or, if there is none, the next one |
 //! | [`Driver::in_flight`] | any | before each sleep; includes watchers |
 //! | [`Driver::listen`] and the other constructors | any | never block |
@@ -111,7 +111,7 @@ pub use watchers::{Ticket, Watched, Watchers};
 use core::net::IpAddr;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crate::signal_hub::SignalHub;
 
@@ -121,6 +121,11 @@ pub trait Driver: Send + Sync + 'static {
     /// Returns the current time of the context's clock.
     fn now(&self) -> Instant {
         Instant::now()
+    }
+
+    /// Returns the current time of day, which may jump back and forth.
+    fn time_of_day(&self) -> SystemTime {
+        SystemTime::now()
     }
 
     /// Creates a source that listens for streams at this address. Does not block.
@@ -179,6 +184,16 @@ pub trait Driver: Send + Sync + 'static {
     /// # Errors
     /// Fails if the kernel cannot be waited for at all. The context ends the process then.
     fn wait(&self, until: Option<Instant>) -> io::Result<()>;
+
+    /// Handles the events that have occurred, without waiting: like [`wait`](Driver::wait) until now. Called
+    /// at regular intervals while the context has work to run. A driver overrides it if that costs less than
+    /// a wait.
+    ///
+    /// # Errors
+    /// As [`wait`](Driver::wait).
+    fn check(&self) -> io::Result<()> {
+        self.wait(Some(self.now()))
+    }
 
     /// Ends the current [`wait`](Driver::wait) or, if there is none, the next one.
     fn wake(&self);

@@ -64,7 +64,8 @@ impl AddressError {
 ///
 /// let context = convoke::driver::io_context()?;
 /// let error = context.block_on(async {
-///     let (one, other) = (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
+///     let one = TcpListener::bind("127.0.0.1:0").await?;
+///     let other = TcpListener::bind("127.0.0.1:0").await?;
 ///     let closed = [one.local_addr()?, other.local_addr()?];
 ///     drop((one, other));
 ///     TcpStream::connect(&closed[..]).await.map(drop)
@@ -72,7 +73,8 @@ impl AddressError {
 /// let error = error.unwrap().unwrap_err();
 /// let inside = error.get_ref().unwrap().downcast_ref::<ConnectError>().unwrap();
 /// assert_eq!(inside.errors().len(), 2);
-/// assert!(error.to_string().starts_with("cannot connect to any of 2 addresses: 127.0.0.1:"));
+/// let message = error.to_string();
+/// assert!(message.starts_with("cannot connect to any of 2 addresses: 127.0.0.1:"));
 /// # std::io::Result::Ok(())
 /// ```
 #[derive(Debug)]

@@ -28,14 +28,14 @@ use super::lingering::{Linger, discard};
 /// use std::io;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::io::{Closing, duplex, read_exact, write_all};
+/// use convoke::task::forever;
 ///
 /// let ended = block_on(async {
 ///     let (near, mut far) = duplex(64);
 ///     let body = using(Closing::new(near), async |mut near| -> io::Result<()> {
 ///         write_all(&mut **near, b"half a sen").await?;
-///         never().await // Until the timeout.
+///         forever().await // Until the timeout.
 ///     });
 ///     let peer = async {
 ///         let mut heard = [0; 16];

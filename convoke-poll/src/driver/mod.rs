@@ -164,6 +164,18 @@ impl Shared {
     }
 }
 
+impl PollDriver {
+    fn wait_for(&self, timeout: Option<Duration>) -> io::Result<()> {
+        // Moved out, not borrowed: a notified task may call `wait` again.
+        let mut finished = mem::take(&mut *self.shared.finished());
+        let waited = self.shared.wait_and_dispatch(timeout, &mut finished);
+        // This notifies the waiters, with no lock held.
+        finished.clear();
+        *self.shared.finished() = finished;
+        waited
+    }
+}
+
 impl Driver for PollDriver {
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
         PollSource::register(&self.shared, sockets::listener(at, options)?)
@@ -192,14 +204,12 @@ impl Driver for PollDriver {
     }
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {
-        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // Moved out, not borrowed: a notified task may call `wait` again.
-        let mut finished = mem::take(&mut *self.shared.finished());
-        let waited = self.shared.wait_and_dispatch(timeout, &mut finished);
-        // This notifies the waiters, with no lock held.
-        finished.clear();
-        *self.shared.finished() = finished;
-        waited
+        self.wait_for(until.map(|until| until.saturating_duration_since(Instant::now())))
+    }
+
+    // Without a look at the clock.
+    fn check(&self) -> io::Result<()> {
+        self.wait_for(Some(Duration::ZERO))
     }
 
     fn wake(&self) {

@@ -189,6 +189,10 @@ const LONGEST: u128 = i32::MAX as u128;
 /// to wait. Waiting with `ppoll` or a timerfd costs a second system call. The gain would be small, too: timers
 /// of the same millisecond share a wake-up.
 fn whole_milliseconds(timeout: Duration) -> i32 {
+    // Most often: the loop only checks.
+    if timeout.is_zero() {
+        return 0;
+    }
     timeout.as_nanos().div_ceil(1_000_000).min(LONGEST) as i32
 }
 

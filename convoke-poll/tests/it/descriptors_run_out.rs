@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 
-use convoke_net::testing::driver_contract::{Harness, exhaustion};
+use convoke_net::testing::driver_contract::{DriverHarness, exhaustion};
 use convoke_poll::PollDriver;
 
 use crate::descriptors::set_descriptor_limit;
@@ -17,7 +17,7 @@ fn a_lack_of_descriptors_is_a_temporary_error() {
     set_descriptor_limit(DESCRIPTORS as libc::rlim_t);
     for make in [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges] {
         let make: fn() -> io::Result<PollDriver> = make;
-        let harness = Harness::new(move || Arc::new(make().expect("a driver can be created")));
+        let harness = DriverHarness::new(move || Arc::new(make().expect("a driver can be created")));
         exhaustion(&harness.descriptors_run_out(DESCRIPTORS));
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use convoke_net::testing::driver_contract;
-use convoke_net::testing::driver_contract::{Harness, MANY_SOCKETS, THEMES};
+use convoke_net::testing::driver_contract::{DriverHarness, MANY_SOCKETS, THEMES};
 use convoke_poll::PollDriver;
 
 #[cfg(unix)]
@@ -14,8 +14,8 @@ use crate::descriptors::{descriptor_limit, set_descriptor_limit};
 /// Descriptors that the test itself has open: sockets of the suite, pipes of the test runner.
 const OTHERS: usize = 200;
 
-fn harness(make: fn() -> io::Result<PollDriver>) -> Harness {
-    let harness = Harness::new(move || Arc::new(make().expect("a driver can be created")));
+fn harness(make: fn() -> io::Result<PollDriver>) -> DriverHarness {
+    let harness = DriverHarness::new(move || Arc::new(make().expect("a driver can be created")));
     #[cfg(unix)]
     let harness = {
         let descriptors = descriptors(MANY_SOCKETS + OTHERS);
@@ -50,7 +50,7 @@ macro_rules! themes {
 
 themes! {
     completion connections cancelling dropping deadlines waking shutting_down many_sockets ends buffers datagrams threads
-    random
+    random_traffic
 }
 
 /// Tested in a process of its own: see `descriptors_run_out.rs`.

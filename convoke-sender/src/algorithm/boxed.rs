@@ -11,10 +11,10 @@ use core::ptr::NonNull;
 use super::trampoline::{Droppable, Enclosing, Head, Resumable, Trampoline, ask, drop_sender};
 use crate::operation::{EnvAbove, Handshake};
 use crate::{Receiver, Sender};
-use convoke_core::raw::Operation;
-use convoke_core::raw::abort_on_unwind;
+use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
+use convoke_core::raw::{Operation, ScopedEnv, abort_on_unwind};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
 
 /// Any sender with this value and error, for recursion, for struct fields, and for choosing between senders
 /// at run time.
@@ -45,6 +45,8 @@ use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
 pub struct AnySender<V, E = Never> {
     /// Taken out once: by `drop`, or by `into_inner`.
     sender: Option<Box<dyn Erased<V, E>>>,
+    /// The executor that a tail call sees, if the work that calls sees another one than the work above.
+    executor: Option<ExecutorRef>,
 }
 
 impl<V, E> AnySender<V, E> {
@@ -55,11 +57,17 @@ impl<V, E> AnySender<V, E> {
         V: Send + 'static,
         E: Send + 'static,
     {
-        Self { sender: Some(Box::new(sender)) }
+        Self { sender: Some(Box::new(sender)), executor: None }
     }
 
     /// Returns `self`, which is boxed already.
     pub fn boxed(self) -> Self {
+        self
+    }
+
+    /// Returns the sender as one that is tail-called by work whose environment has this executor, if any.
+    pub(crate) fn in_env_of(mut self, executor: Option<ExecutorRef>) -> Self {
+        self.executor = executor;
         self
     }
 
@@ -93,6 +101,7 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
                 next: UnsafeCell::new(Some(Next::Sender(self))),
                 rendezvous: Handshake::new(),
                 env: EnvAbove::new(),
+                own_env: UnsafeCell::new(None),
                 complete: AnyOperation::<V, E, R>::complete,
             },
             receiver: UnsafeCell::new(Some(receiver)),
@@ -103,6 +112,10 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         ask(|| self.sender.as_ref()?.completes_on(env))
     }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.sender.as_ref()?.allocator()
+    }
 }
 
 type AnyWork = Pin<Box<dyn Operation>>;
@@ -111,6 +124,7 @@ type AnyWork = Pin<Box<dyn Operation>>;
 trait Erased<V, E>: Send + Droppable {
     fn connect(self: Box<Self>, receiver: AnyReceiver<V, E>) -> AnyWork;
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef>;
+    fn allocator(&self) -> Option<&FrameAllocator>;
 }
 
 impl<S> Erased<S::Value, S::Error> for S
@@ -123,6 +137,10 @@ where
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         Sender::completes_on(self, env)
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        Sender::allocator(self)
     }
 }
 
@@ -142,7 +160,7 @@ pub struct AnyOperation<V, E, R> {
 /// 2. The thread that started the work and the one that ends it meet at `rendezvous`. The second to arrive is
 ///    then the only user of everything: it destroys `current` and continues with `next`.
 /// 3. `env` is written before the first work starts. It points to the environment of `receiver`, which is not
-///    moved until the end. `enclosing` is written at the same time; it is compared and never dereferenced.
+///    moved until the end. `own_env` borrows from it, and is written only between two pieces of work. `enclosing` is written at the same time; it is compared and never dereferenced.
 #[repr(C)]
 struct Inner<V, E> {
     // First, so that a pointer to it is a pointer to all of this.
@@ -152,6 +170,8 @@ struct Inner<V, E> {
     next: UnsafeCell<Option<Next<V, E>>>,
     rendezvous: Handshake,
     env: EnvAbove,
+    /// The environment of the work, if it has another executor than that of the receiver.
+    own_env: UnsafeCell<Option<ScopedEnv>>,
     complete: unsafe fn(NonNull<Self>, Outcome<V, E>),
 }
 
@@ -174,7 +194,8 @@ impl<V, E> Inner<V, E> {
         let this = head.cast::<Self>();
         // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from the whole operation.
         // Rule 2: we are the only user at the beginning of each round: in the first by the contract of `Resumable::new`,
-        // later because `arrive` returned true. The work that is destroyed has ended.
+        // later because `arrive` returned true. The work that is destroyed has ended. Rule 3: the environment above
+        // outlives `own_env`, and no work that could use that runs here.
         unsafe {
             // Work that starts in here is directly inside `here`; receivers that complete in here are inside
             // `around`.
@@ -184,7 +205,14 @@ impl<V, E> Inner<V, E> {
                 let panic = Panic::of_drop((*this.as_ref().current.get()).take());
                 trampoline.set_at(around);
                 let sender = match (next, panic) {
-                    (Next::Sender(sender), None) => sender.into_inner(),
+                    (Next::Sender(mut sender), None) => {
+                        if let Some(executor) = sender.executor.take() {
+                            let changes = Changes::new().executor(executor);
+                            let own = ScopedEnv::new(this.as_ref().env.get(), changes);
+                            let _ = Panic::of_drop((*this.as_ref().own_env.get()).replace(own));
+                        }
+                        sender.into_inner()
+                    }
                     (Next::Sender(sender), Some(panic)) => {
                         let outcome = Outcome::Panicked(panic).after_drop_of(sender);
                         return (this.as_ref().complete)(this, outcome);
@@ -276,8 +304,11 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
 
     fn env(&self) -> &Env {
         // SAFETY: rule 3: `env` was written before the work started, and the receiver is not moved while the
-        // work runs.
-        unsafe { self.operation.as_ref().env.get() }
+        // work runs. `own_env` is not written while it runs.
+        unsafe {
+            let operation = self.operation.as_ref();
+            (*operation.own_env.get_const()).as_deref().unwrap_or_else(|| operation.env.get())
+        }
     }
 
     fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)> {

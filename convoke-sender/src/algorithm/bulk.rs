@@ -153,7 +153,7 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        let runner = Runner(NonNull::from(self.as_ref().get_ref()));
+        let runner = BulkRunner(NonNull::from(self.as_ref().get_ref()));
         // SAFETY: rule 1: nothing is shared yet. Rule 4: the receiver is not moved until the last runner, which
         // reads the environment no more, takes it.
         unsafe {
@@ -174,17 +174,17 @@ where
 }
 
 /// A unit of work that is posted to the executor (rule 3).
-type Helper<V, E, F, R> = Posted<Runner<V, E, F, R>>;
+type Helper<V, E, F, R> = Posted<BulkRunner<V, E, F, R>>;
 type Helpers<V, E, F, R> = Box<[Helper<V, E, F, R>]>;
 
 /// A runner that has not left (rule 2).
-pub struct Runner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);
+pub struct BulkRunner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);
 
 // SAFETY: all parts of the operation are `Send`, and those that runners share (rule 2) are `Sync`; rules 1 and
 // 4 give the rest to one thread at a time.
-unsafe impl<V: Send + Sync, E, F: Send + Sync, R: Send> Send for Runner<V, E, F, R> {}
+unsafe impl<V: Send + Sync, E, F: Send + Sync, R: Send> Send for BulkRunner<V, E, F, R> {}
 
-impl<V, E, F, R> Deref for Runner<V, E, F, R> {
+impl<V, E, F, R> Deref for BulkRunner<V, E, F, R> {
     type Target = BulkOperation<V, E, F, R>;
 
     #[inline]
@@ -194,7 +194,7 @@ impl<V, E, F, R> Deref for Runner<V, E, F, R> {
     }
 }
 
-impl<V, E, F, R> Resume for Runner<V, E, F, R>
+impl<V, E, F, R> Resume for BulkRunner<V, E, F, R>
 where
     V: Send + Sync,
     F: Fn(usize, &V) + Send + Sync,
@@ -209,7 +209,7 @@ where
     }
 }
 
-impl<V, E, F, R> Runner<V, E, F, R>
+impl<V, E, F, R> BulkRunner<V, E, F, R>
 where
     V: Send + Sync,
     F: Fn(usize, &V) + Send + Sync,
@@ -290,9 +290,9 @@ impl<V, E, F, R> fmt::Debug for BulkOperation<V, E, F, R> {
     }
 }
 
-impl<V, E, F, R> fmt::Debug for Runner<V, E, F, R> {
+impl<V, E, F, R> fmt::Debug for BulkRunner<V, E, F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runner").finish_non_exhaustive()
+        f.debug_struct("BulkRunner").finish_non_exhaustive()
     }
 }
 

@@ -9,12 +9,17 @@ use core::marker::PhantomData;
 
 use crate::operation::{Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
-use convoke_core::{Env, ExecutorRef, Outcome, Panic};
+use convoke_core::env::Changes;
+use convoke_core::raw::ScopedEnv;
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// The decision after the first work has ended.
 pub trait Continuation<V, E>: Send {
     /// The work that may follow.
     type Next: Sender;
+    /// True if the work that follows sees the executor on which the first has completed with a value, where that
+    /// is known, and not the one around.
+    const FOLLOWS_EXECUTOR: bool = false;
 
     /// Is called right before the first work starts in `env`. Must not panic.
     #[inline]
@@ -29,6 +34,11 @@ pub trait Continuation<V, E>: Send {
     /// about that than the types tell.
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         let _ = env;
+        None
+    }
+
+    /// Returns the frame allocator that the work after the first names for itself, if that is known.
+    fn allocator(&self) -> Option<&FrameAllocator> {
         None
     }
 }
@@ -96,22 +106,33 @@ where
     #[inline]
     fn connect<R: Receiver<Self::Value, Self::Error>>(self, receiver: R) -> Self::Operation<R> {
         let (first, continuation) = (Some(self.first), Some(self.continuation));
-        Serial::new(SequentialSteps { first, continuation, _receiver: PhantomData }, (), receiver)
+        let steps = SequentialSteps { first, continuation, env: None, _receiver: PhantomData };
+        Serial::new(steps, (), receiver)
     }
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        match Self::COMPLETES <= Completes::Here {
-            true => Some(env.executor().clone()),
-            false => self.continuation.completes_on(env),
+        if Self::COMPLETES <= Completes::Here {
+            Some(env.executor().clone())
+        } else if C::FOLLOWS_EXECUTOR && <C::Next as Sender>::COMPLETES <= Completes::Here {
+            self.first.completes_on(env)
+        } else {
+            self.continuation.completes_on(env)
         }
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.first.allocator().or_else(|| self.continuation.allocator())
     }
 }
 
 /// The steps of [`Sequenced`]. The operation of the first work is destroyed before the continuation decides.
-/// The second is connected to the receiver itself, so that a tail call costs no frame.
+/// The second is connected to the receiver itself, so that a tail call costs no frame, unless it sees another
+/// executor than the receiver.
 pub struct SequentialSteps<S, C, R> {
     first: Option<S>,
     continuation: Option<C>,
+    /// The environment of the second work, if its executor is not the one around.
+    env: Option<ScopedEnv>,
     _receiver: PhantomData<R>,
 }
 
@@ -136,6 +157,16 @@ where
             continuation
         });
         turn.parts().continuation = continuation;
+        if C::FOLLOWS_EXECUTOR && S::COMPLETES > Completes::Here {
+            match Panic::catch(|| executor_after(&first, turn.receiver().env())) {
+                Ok(None) => {}
+                Ok(Some(executor)) => {
+                    let env = turn.scoped_env(Changes::new().executor(executor));
+                    turn.parts().env = Some(env);
+                }
+                Err(panic) => return turn.complete(Outcome::Panicked(panic)),
+            }
+        }
         turn.run(first);
     }
 
@@ -149,6 +180,16 @@ where
             Step::Done(outcome) => turn.complete(outcome),
         }
     }
+
+    #[inline]
+    fn next_env(&self) -> Option<&Env> {
+        self.env.as_deref()
+    }
+}
+
+/// Returns the executor of what follows a sender that is started in `around`, if that is another one.
+fn executor_after<S: Sender>(first: &S, around: &Env) -> Option<ExecutorRef> {
+    first.completes_on(around).filter(|executor| executor != around.executor())
 }
 
 impl<S, C, R> fmt::Debug for SequentialSteps<S, C, R> {

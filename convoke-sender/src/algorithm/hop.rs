@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use crate::operation::{Absent, Posted, Posts, Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::raw::{Call, dispatch_contained, post_contained};
-use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
+use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// The choice of the executor that an outcome is moved to.
 pub trait Destination: Send {
@@ -75,6 +75,10 @@ where
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         Some(self.destination.executor(env))
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.sender.allocator()
     }
 }
 

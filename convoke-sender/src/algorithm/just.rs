@@ -35,27 +35,27 @@ unsafe impl<V: Send> Sender for Just<V> {
     type Value = V;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, Never>> = Ready<V, Never, R>;
+    type Operation<R: Receiver<V, Never>> = JustOperation<V, Never, R>;
 
     #[inline]
-    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
-        Leaf::new(Complete { outcome: Outcome::Value(self.value), receiver })
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> JustOperation<V, Never, R> {
+        Leaf::new(CompleteWith { outcome: Outcome::Value(self.value), receiver })
     }
 }
 
 /// The operation of senders whose outcome is known when they are made.
-pub type Ready<V, E, R> = Leaf<Complete<V, E, R>>;
+pub type JustOperation<V, E, R> = Leaf<CompleteWith<V, E, R>>;
 
 /// The action that completes a receiver with a known outcome.
 #[derive(Debug)]
-pub struct Complete<V, E, R> {
+pub struct CompleteWith<V, E, R> {
     /// The outcome.
     pub outcome: Outcome<V, E>,
     /// The receiver to complete.
     pub receiver: R,
 }
 
-impl<V: Send, E: Send, R: Receiver<V, E>> Action for Complete<V, E, R> {
+impl<V: Send, E: Send, R: Receiver<V, E>> Action for CompleteWith<V, E, R> {
     #[inline]
     fn act(self) {
         self.receiver.complete(self.outcome);

@@ -5,7 +5,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::just::{Complete, Ready};
+use super::just::{CompleteWith, JustOperation};
 use crate::operation::Leaf;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
@@ -52,11 +52,11 @@ unsafe impl<V: Send, E: Send> Sender for JustError<V, E> {
     type Value = V;
     type Error = E;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, E>> = Ready<V, E, R>;
+    type Operation<R: Receiver<V, E>> = JustOperation<V, E, R>;
 
     #[inline]
-    fn connect<R: Receiver<V, E>>(self, receiver: R) -> Ready<V, E, R> {
-        Leaf::new(Complete { outcome: Outcome::Error(self.error), receiver })
+    fn connect<R: Receiver<V, E>>(self, receiver: R) -> JustOperation<V, E, R> {
+        Leaf::new(CompleteWith { outcome: Outcome::Error(self.error), receiver })
     }
 }
 

@@ -5,7 +5,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::just::{Complete, Ready};
+use super::just::{CompleteWith, JustOperation};
 use crate::operation::Leaf;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
@@ -48,11 +48,11 @@ unsafe impl<V: Send> Sender for JustStopped<V> {
     type Value = V;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, Never>> = Ready<V, Never, R>;
+    type Operation<R: Receiver<V, Never>> = JustOperation<V, Never, R>;
 
     #[inline]
-    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
-        Leaf::new(Complete { outcome: Outcome::Stopped, receiver })
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> JustOperation<V, Never, R> {
+        Leaf::new(CompleteWith { outcome: Outcome::Stopped, receiver })
     }
 }
 

@@ -18,13 +18,13 @@ use convoke_core::Outcome;
 /// let sender = just_error::<usize, _>("gone").let_error(|error| just(error.len()));
 /// assert_eq!(sync_wait(sender), Outcome::Value(4));
 /// ```
-pub type LetError<S, F> = Sequenced<S, OnError<F>>;
+pub type LetError<S, F> = Sequenced<S, ErrorContinuation<F>>;
 
 /// The continuation of `let_error`: from an error.
 #[derive(Clone, Debug)]
-pub struct OnError<F>(pub(crate) F);
+pub struct ErrorContinuation<F>(pub(crate) F);
 
-impl<V, E, F, N> Continuation<V, E> for OnError<F>
+impl<V, E, F, N> Continuation<V, E> for ErrorContinuation<F>
 where
     F: FnOnce(E) -> N + Send,
     N: Sender<Value = V>,

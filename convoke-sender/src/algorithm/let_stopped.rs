@@ -18,13 +18,13 @@ use convoke_core::Outcome;
 /// let sender = just_stopped::<u32>().let_stopped(|| just(0));
 /// assert_eq!(sync_wait(sender), Outcome::Value(0));
 /// ```
-pub type LetStopped<S, F> = Sequenced<S, OnStopped<F>>;
+pub type LetStopped<S, F> = Sequenced<S, StoppedContinuation<F>>;
 
 /// The continuation of `let_stopped`: from a stop.
 #[derive(Clone, Debug)]
-pub struct OnStopped<F>(pub(crate) F);
+pub struct StoppedContinuation<F>(pub(crate) F);
 
-impl<V, E, F, N> Continuation<V, E> for OnStopped<F>
+impl<V, E, F, N> Continuation<V, E> for StoppedContinuation<F>
 where
     F: FnOnce() -> N + Send,
     N: Sender<Value = V, Error = E>,

@@ -54,7 +54,7 @@ pub mod on;
 pub mod read_env;
 pub mod repeat_n;
 pub mod repeat_until;
-pub mod retry;
+pub mod retry_sender;
 pub mod rounds;
 pub mod schedule;
 pub mod scoped;

@@ -45,16 +45,16 @@ impl<V> fmt::Debug for NeverSender<V> {
 unsafe impl<V> Sender for NeverSender<V> {
     type Value = V;
     type Error = Never;
-    type Operation<R: Receiver<V, Never>> = Pending<UntilStopped<V, R>>;
+    type Operation<R: Receiver<V, Never>> = Pending<NeverWait<V, R>>;
 
     fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Self::Operation<R> {
-        Pending::new(UntilStopped(PhantomData), receiver)
+        Pending::new(NeverWait(PhantomData), receiver)
     }
 }
 
 /// The wait of [`never()`]: for a stop request.
 #[derive(Debug)]
-pub struct UntilStopped<V, R>(PhantomData<fn(R) -> V>);
+pub struct NeverWait<V, R>(PhantomData<fn(R) -> V>);
 
 /// The stop callback: it ends the wait.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl OnStop for Stop {
     }
 }
 
-impl<V, R: Receiver<V, Never>> Until for UntilStopped<V, R> {
+impl<V, R: Receiver<V, Never>> Until for NeverWait<V, R> {
     type Given = ();
     type GivenError = Never;
     type Value = V;

@@ -22,7 +22,7 @@ use convoke_core::{Env, ExecutorRef};
 /// let sender = just_from(|| 6 * 7).on(&InlineExecutor);
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));
 /// ```
-pub type On<X, S> = Hopped<StartsOn<X, S>, Back>;
+pub type OnSender<X, S> = Hopped<StartsOn<X, S>, Back>;
 
 /// The destination of `on`: the executor of the surrounding environment.
 #[derive(Clone, Copy, Debug)]

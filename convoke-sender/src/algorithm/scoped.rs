@@ -11,7 +11,7 @@ use crate::operation::{Absent, Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::ScopedEnv;
-use convoke_core::{Env, ExecutorRef, Outcome, Panic};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// Work, and the changes of the environment that it runs in.
 pub trait Scoped: Send {
@@ -28,6 +28,11 @@ pub trait Scoped: Send {
     /// known about that than the types tell.
     fn completes_on(&self, around: &Env) -> Option<ExecutorRef> {
         let _ = around;
+        None
+    }
+
+    /// Returns the frame allocator that the work names for itself, if that is known before it starts.
+    fn allocator(&self) -> Option<&FrameAllocator> {
         None
     }
 }
@@ -74,6 +79,10 @@ unsafe impl<C: Scoped> Sender for InScope<C> {
             false => self.scoped.completes_on(env),
         }
     }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.scoped.allocator()
+    }
 }
 
 /// The steps of [`InScope`].
@@ -101,9 +110,7 @@ where
         let around = turn.receiver().env();
         match Panic::catch(|| scoped.enter(around)) {
             Ok((work, changes)) => {
-                // SAFETY: rules 2 and 3 of `Serial`: the receiver, which the environment around belongs to,
-                // is not moved while the work, the only user of the scoped environment, runs.
-                let env = unsafe { ScopedEnv::new(around, changes) };
+                let env = turn.scoped_env(changes);
                 turn.parts().env = Some(env);
                 turn.run(work);
             }

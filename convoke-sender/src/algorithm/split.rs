@@ -98,7 +98,7 @@ where
     type Value = S::Value;
     type Error = S::Error;
     type Receiver = R;
-    type Listening = Listening<Leave<S>>;
+    type Listening = Listening<LeaveSplit<S>>;
 
     fn begin(self: Pin<&Self>, start: &Starting<'_, Self>, completion: Completion<S::Value, S::Error>) {
         let Some(shared) = self.shared.take() else { return };
@@ -130,7 +130,7 @@ where
         }
         match shared.wait(waiter, completion) {
             Ok(()) => {
-                start.listen(Leave { shared: shared.clone(), waiter });
+                start.listen(LeaveSplit { shared: shared.clone(), waiter });
                 Shared::begin_once(shared, env);
             }
             Err(completion) => completion.complete(shared.outcome()),
@@ -140,12 +140,12 @@ where
 
 /// The stop callback of a consumer: it leaves, unless the work has ended its wait already, or it is the last
 /// one.
-pub struct Leave<S: Shareable> {
+pub struct LeaveSplit<S: Shareable> {
     shared: Arc<Shared<S>>,
     waiter: Node<S>,
 }
 
-impl<S: Shareable> OnStop for Leave<S> {
+impl<S: Shareable> OnStop for LeaveSplit<S> {
     fn on_stop(self, _: StopReason) {
         match self.shared.leave(self.waiter) {
             Leaving::Gone => {}
@@ -167,9 +167,9 @@ impl<S: Shareable, R> fmt::Debug for Consumer<S, R> {
     }
 }
 
-impl<S: Shareable> fmt::Debug for Leave<S> {
+impl<S: Shareable> fmt::Debug for LeaveSplit<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leave").finish_non_exhaustive()
+        f.debug_struct("LeaveSplit").finish_non_exhaustive()
     }
 }
 

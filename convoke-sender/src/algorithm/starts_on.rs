@@ -7,7 +7,7 @@ use super::schedule::{Schedule, schedule};
 use super::write_env::WriteEnv;
 use crate::Sender;
 use convoke_core::env::Changes;
-use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
+use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Never, Outcome};
 
 /// Makes a sender that goes to `executor` and starts the work there, in an environment with that executor.
 /// [`Sender::starts_on`] is the same as a method.
@@ -51,6 +51,10 @@ impl<X: Executor, S: Sender> Continuation<(), Never> for OnArrival<X, S> {
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         self.sender.completes_on(&env.with(Changes::new().executor(self.executor.clone())))
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.sender.allocator()
     }
 }
 

@@ -58,20 +58,20 @@ where
 
 /// The stored results of the two.
 #[derive(Debug)]
-pub struct Kept<V, E> {
+pub struct StopWhenOutcomes<V, E> {
     outcome: Room<Outcome<V, E>>,
     trigger_panicked: Room<Panic>,
 }
 
 /// The index of the sender: the place of its outcome.
 #[derive(Debug)]
-pub struct Work<V, E>(Place<Outcome<V, E>>);
+pub struct WorkIndex<V, E>(Place<Outcome<V, E>>);
 
 /// The index of the trigger: the place of its panic.
 #[derive(Debug)]
-pub struct Trigger(Place<Panic>);
+pub struct TriggerIndex(Place<Panic>);
 
-impl<S, T> Accept<Work<S::Value, S::Error>, S::Value, S::Error> for StopWhen<S, T>
+impl<S, T> Accept<WorkIndex<S::Value, S::Error>, S::Value, S::Error> for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
     T: Sender,
@@ -79,7 +79,7 @@ where
     #[inline]
     fn accept(
         _: &Self::Kept,
-        Work(place): Work<S::Value, S::Error>,
+        WorkIndex(place): WorkIndex<S::Value, S::Error>,
         outcome: Outcome<S::Value, S::Error>,
     ) -> Option<StopReason> {
         place.put(outcome);
@@ -87,7 +87,7 @@ where
     }
 }
 
-impl<S, T> Accept<Trigger, T::Value, T::Error> for StopWhen<S, T>
+impl<S, T> Accept<TriggerIndex, T::Value, T::Error> for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
     T: Sender,
@@ -95,7 +95,7 @@ where
     #[inline]
     fn accept(
         _: &Self::Kept,
-        Trigger(place): Trigger,
+        TriggerIndex(place): TriggerIndex,
         outcome: Outcome<T::Value, T::Error>,
     ) -> Option<StopReason> {
         let panic = match outcome {
@@ -118,10 +118,10 @@ where
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES.and(T::COMPLETES));
-    type Kept = Kept<S::Value, S::Error>;
+    type Kept = StopWhenOutcomes<S::Value, S::Error>;
     type Slots<R: Receiver<S::Value, S::Error>> = (
-        Slot<S::Operation<GatherChild<Self, R, Work<S::Value, S::Error>>>>,
-        Slot<T::Operation<GatherChild<Self, R, Trigger>>>,
+        Slot<S::Operation<GatherChild<Self, R, WorkIndex<S::Value, S::Error>>>>,
+        Slot<T::Operation<GatherChild<Self, R, TriggerIndex>>>,
     );
 
     #[inline]
@@ -131,7 +131,7 @@ where
 
     #[inline]
     fn kept(&self) -> Self::Kept {
-        Kept { outcome: Room::new(), trigger_panicked: Room::new() }
+        StopWhenOutcomes { outcome: Room::new(), trigger_panicked: Room::new() }
     }
 
     #[inline]
@@ -146,8 +146,8 @@ where
         kept: &Self::Kept,
         parent: GatherParent<Self, R>,
     ) {
-        parent.connect(work, self.sender, Work(Place::of(&kept.outcome)));
-        parent.connect(trigger, self.trigger, Trigger(Place::of(&kept.trigger_panicked)));
+        parent.connect(work, self.sender, WorkIndex(Place::of(&kept.outcome)));
+        parent.connect(trigger, self.trigger, TriggerIndex(Place::of(&kept.trigger_panicked)));
     }
 
     #[inline]

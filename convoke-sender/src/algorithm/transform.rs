@@ -5,7 +5,7 @@
 
 use super::trampoline::Enclosing;
 use crate::{Completes, Receiver, Sender};
-use convoke_core::{Env, ExecutorRef, Outcome, Panic};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// A function of an outcome. Implementing it needs no `unsafe`, and makes an adaptor: [`Transformed`].
 pub trait Transform<V, E>: Send {
@@ -56,6 +56,10 @@ unsafe impl<S: Sender, T: Transform<S::Value, S::Error>> Sender for Transformed<
             return self.sender.completes_on(env);
         }
         (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.sender.allocator()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::scoped::{InScope, Scoped};
 use crate::Sender;
 use convoke_core::env::Changes;
-use convoke_core::{Env, ExecutorRef, StopToken};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, StopToken};
 
 /// Runs the work in an environment that is never asked to stop. A stop of the surrounding work waits for this
 /// work to end: shield only work that is short and must be done.
@@ -34,6 +34,10 @@ impl<S: Sender> Scoped for Shielded<S> {
 
     fn completes_on(&self, around: &Env) -> Option<ExecutorRef> {
         self.0.completes_on(around)
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.0.allocator()
     }
 }
 

@@ -69,7 +69,7 @@ where
 
 /// The stored outcomes of the children: the values, each in its own room, and the first failure. If a room is
 /// still empty when all children have completed, and there is no failure, its child was stopped.
-pub struct Kept<C, E> {
+pub struct WhenAllOutcomes<C, E> {
     pub(super) values: C,
     failure: Mutex<Option<Failure<E>>>,
 }
@@ -79,7 +79,7 @@ enum Failure<E> {
     Panicked(Panic),
 }
 
-impl<C, E> Kept<C, E> {
+impl<C, E> WhenAllOutcomes<C, E> {
     #[inline]
     pub(super) fn new(values: C) -> Self {
         Self { values, failure: Mutex::new(None) }
@@ -111,10 +111,10 @@ impl<C, E> Kept<C, E> {
 
 impl<T, C, V, E> Accept<Place<V>, V, E> for WhenAll<T>
 where
-    Self: Gather<Kept = Kept<C, E>>,
+    Self: Gather<Kept = WhenAllOutcomes<C, E>>,
 {
     #[inline]
-    fn accept(kept: &Kept<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
+    fn accept(kept: &WhenAllOutcomes<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
         match outcome {
             Outcome::Value(value) => {
                 place.put(value);
@@ -140,7 +140,7 @@ macro_rules! tuples {
             type Value = ($($sender::Value,)+);
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
-            type Kept = Kept<($(Room<$sender::Value>,)+), E>;
+            type Kept = WhenAllOutcomes<($(Room<$sender::Value>,)+), E>;
             type Slots<R: Receiver<Self::Value, E>> =
                 ($(Slot<$sender::Operation<GatherChild<Self, R, Place<$sender::Value>>>>,)+);
 
@@ -151,7 +151,7 @@ macro_rules! tuples {
 
             #[inline]
             fn kept(&self) -> Self::Kept {
-                Kept::new(($(Room::<$sender::Value>::new(),)+))
+                WhenAllOutcomes::new(($(Room::<$sender::Value>::new(),)+))
             }
 
             #[inline]
@@ -222,9 +222,9 @@ unsafe impl Gather for WhenAll<()> {
     }
 }
 
-impl<C, E> fmt::Debug for Kept<C, E> {
+impl<C, E> fmt::Debug for WhenAllOutcomes<C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
+        f.debug_struct("WhenAllOutcomes").finish_non_exhaustive()
     }
 }
 

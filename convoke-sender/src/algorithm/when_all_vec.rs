@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::gather::{Gather, GatherChild, GatherParent, Place, Room, Starter, together};
-use super::when_all::{Kept, WhenAll};
+use super::when_all::{WhenAll, WhenAllOutcomes};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 use convoke_core::raw::Slot;
@@ -18,7 +18,7 @@ where
     type Value = Vec<S::Value>;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
-    type Kept = Kept<Vec<Room<S::Value>>, S::Error>;
+    type Kept = WhenAllOutcomes<Vec<Room<S::Value>>, S::Error>;
     type Slots<R: Receiver<Self::Value, S::Error>> =
         Box<[Slot<S::Operation<GatherChild<Self, R, Place<S::Value>>>>]>;
 
@@ -27,7 +27,7 @@ where
     }
 
     fn kept(&self) -> Self::Kept {
-        Kept::new(self.senders.iter().map(|_| Room::new()).collect())
+        WhenAllOutcomes::new(self.senders.iter().map(|_| Room::new()).collect())
     }
 
     fn slots<R: Receiver<Self::Value, S::Error>>(&self) -> Self::Slots<R> {

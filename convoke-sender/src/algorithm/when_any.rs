@@ -68,7 +68,7 @@ where
 
 /// The stored outcomes of the race.
 #[derive(Debug)]
-pub struct Kept<V, E>(Mutex<Ends<V, E>>);
+pub struct WhenAnyOutcomes<V, E>(Mutex<Ends<V, E>>);
 
 /// The first value and the first panic, the last error.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ struct Ends<V, E> {
     panic: Option<Panic>,
 }
 
-impl<V, E> Kept<V, E> {
+impl<V, E> WhenAnyOutcomes<V, E> {
     fn new() -> Self {
         Self(Mutex::new(Ends { value: None, error: None, panic: None }))
     }
@@ -116,16 +116,16 @@ impl<V, E> Kept<V, E> {
     }
 }
 
-/// The index of a child: all are alike.
+/// The index of a child of the race: no child differs from another.
 #[derive(Debug)]
-pub struct Runner;
+pub struct RaceChild;
 
-impl<T, V, E> Accept<Runner, V, E> for WhenAny<T>
+impl<T, V, E> Accept<RaceChild, V, E> for WhenAny<T>
 where
-    Self: Gather<Kept = Kept<V, E>>,
+    Self: Gather<Kept = WhenAnyOutcomes<V, E>>,
 {
     #[inline]
-    fn accept(kept: &Kept<V, E>, _: Runner, outcome: Outcome<V, E>) -> Option<StopReason> {
+    fn accept(kept: &WhenAnyOutcomes<V, E>, _: RaceChild, outcome: Outcome<V, E>) -> Option<StopReason> {
         let (stop, useless) = kept.store(outcome);
         match Panic::of_drop(useless) {
             None => stop,
@@ -147,8 +147,8 @@ macro_rules! tuples {
             type Value = V;
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
-            type Kept = Kept<V, E>;
-            type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<GatherChild<Self, R, Runner>>>,)+);
+            type Kept = WhenAnyOutcomes<V, E>;
+            type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<GatherChild<Self, R, RaceChild>>>,)+);
 
             #[inline]
             fn count(&self) -> usize {
@@ -156,8 +156,8 @@ macro_rules! tuples {
             }
 
             #[inline]
-            fn kept(&self) -> Kept<V, E> {
-                Kept::new()
+            fn kept(&self) -> WhenAnyOutcomes<V, E> {
+                WhenAnyOutcomes::new()
             }
 
             #[inline]
@@ -169,10 +169,10 @@ macro_rules! tuples {
             fn connect<R: Receiver<V, E>>(
                 self,
                 slots: &Self::Slots<R>,
-                _: &Kept<V, E>,
+                _: &WhenAnyOutcomes<V, E>,
                 parent: GatherParent<Self, R>,
             ) {
-                $(parent.connect(&slots.$at, self.senders.$at, Runner);)+
+                $(parent.connect(&slots.$at, self.senders.$at, RaceChild);)+
             }
 
             #[inline]
@@ -181,7 +181,7 @@ macro_rules! tuples {
             }
 
             #[inline]
-            fn outcome(kept: &mut Kept<V, E>) -> Outcome<V, E> {
+            fn outcome(kept: &mut WhenAnyOutcomes<V, E>) -> Outcome<V, E> {
                 kept.outcome()
             }
         }
@@ -212,15 +212,15 @@ where
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
-    type Kept = Kept<S::Value, S::Error>;
-    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<GatherChild<Self, R, Runner>>>]>;
+    type Kept = WhenAnyOutcomes<S::Value, S::Error>;
+    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<GatherChild<Self, R, RaceChild>>>]>;
 
     fn count(&self) -> usize {
         self.senders.len()
     }
 
     fn kept(&self) -> Self::Kept {
-        Kept::new()
+        WhenAnyOutcomes::new()
     }
 
     fn slots<R: Receiver<S::Value, S::Error>>(&self) -> Self::Slots<R> {
@@ -234,7 +234,7 @@ where
         parent: GatherParent<Self, R>,
     ) {
         for (sender, slot) in self.senders.into_iter().zip(slots) {
-            parent.connect(slot, sender, Runner);
+            parent.connect(slot, sender, RaceChild);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::scoped::{InScope, Scoped};
 use crate::Sender;
 use convoke_core::env::Changes;
-use convoke_core::{Env, ExecutorRef};
+use convoke_core::{Env, ExecutorRef, FrameAllocator};
 
 /// Runs the work in an environment that differs from the surrounding one by `changes`.
 ///
@@ -45,6 +45,10 @@ impl<S: Sender> Scoped for GivenChanges<S> {
             Some(told) => self.sender.completes_on(&around.with(Changes::new().executor(told.clone()))),
             None => self.sender.completes_on(around),
         }
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        self.changes.new_allocator().or_else(|| self.sender.allocator())
     }
 }
 

@@ -3,13 +3,16 @@
 //! The first poll starts the sender, on the thread of the task. There are three ways, from the cheapest: a
 //! sender whose type says `Inline` runs on the stack of that poll (`inline`); one that only yields re-queues
 //! the task itself; any other becomes an operation that the task adopts (`Adopted`), which wakes the task
-//! when it completes. `into_future` implements `IntoFuture` for the senders of this crate.
+//! when it completes. `into_future` implements `IntoFuture` for the senders of this crate, and
+//! `awaitable_sender` is the bound for all of them.
 
 #![allow(unsafe_code)]
 
+mod awaitable_sender;
 mod inline;
 mod into_future;
 
+pub use awaitable_sender::AwaitableSender;
 pub use convoke_core::AwaitError;
 
 use core::fmt;

@@ -6,12 +6,12 @@ use crate::Sender;
 use convoke_core::raw::sync::Arc;
 use convoke_core::{Env, StopReason, StopToken};
 
-use super::name::Name;
-use super::nest::Nest;
-use super::shared::Shared;
-use super::spawn::{NoError, NoValue, ScopeSpawnError, spawn};
-use super::spawn_future::{SpawnFuture, spawn_future};
+use super::shared::{Membership, Shared};
 use super::state::Phase;
+use crate::async_scope::{
+    AsyncScope, Nest, NoError, NoValue, ScopeSpawnError, SpawnFuture, WorkName, nest_named,
+    spawn_future_named, spawn_named,
+};
 
 /// A handle that adds work to a [`CountingScope`](super::CountingScope), from anywhere. Cheap to clone.
 ///
@@ -57,16 +57,17 @@ impl ScopeHandle {
     /// assert_eq!(sync_wait(scope.nest(just(2))), Outcome::Stopped);
     /// ```
     #[track_caller]
-    pub fn nest<S: Sender>(&self, sender: S) -> Nest<S> {
-        Nest::new(sender, Shared::enter(&self.shared, Name::here()))
+    pub fn nest<S: Sender>(&self, sender: S) -> Nest<S, Membership> {
+        nest_named(WorkName::here(), sender, self)
     }
 
     /// Starts `sender` now, on this thread, in an environment made from `env`; the scope counts it until it
     /// has completed. To run it on an executor: `scope.spawn(work.starts_on(&executor), &env)`.
     ///
-    /// The work sees the executor, the frame allocator and the inherited locals of `env`. It is asked to stop
-    /// when `env` is, or by [`request_stop`](ScopeHandle::request_stop). It uses one allocation, from the
-    /// frame allocator of `env`, which is freed before the scope stops counting it.
+    /// The work sees the executor and the inherited locals of `env`; without one (`None`), those of [`Env::new`].
+    /// It is asked to stop when `env` is, or by [`request_stop`](ScopeHandle::request_stop). It uses one
+    /// allocation, which is freed before the scope stops counting it: from the frame allocator of `env`, if that
+    /// names one; else from that of the sender ([`Sender::allocator`]); else from the default.
     ///
     /// The work completes with `()` or as stopped: there is no receiver for a value or an error. Use
     /// [`spawn_future`](ScopeHandle::spawn_future) to get an outcome. If the work panics, the scope's
@@ -91,11 +92,11 @@ impl ScopeHandle {
     /// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
     /// ```
     #[track_caller]
-    pub fn spawn<S>(&self, sender: S, env: &Env) -> Result<(), ScopeSpawnError<S>>
+    pub fn spawn<'e, S>(&self, sender: S, env: impl Into<Option<&'e Env>>) -> Result<(), ScopeSpawnError<S>>
     where
         S: Sender<Value: NoValue, Error: NoError> + 'static,
     {
-        spawn(&self.shared, Name::here(), sender, env)
+        spawn_named(WorkName::here(), sender, self, env.into())
     }
 
     /// Starts `sender` now, as [`spawn`](ScopeHandle::spawn) does, and returns a sender of its outcome. Any
@@ -122,15 +123,15 @@ impl ScopeHandle {
     /// assert_eq!(sync_wait(both), Outcome::Value((42, ())));
     /// ```
     #[track_caller]
-    pub fn spawn_future<S>(
+    pub fn spawn_future<'e, S>(
         &self,
         sender: S,
-        env: &Env,
+        env: impl Into<Option<&'e Env>>,
     ) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
     where
         S: Sender<Value: Send, Error: Send> + 'static,
     {
-        spawn_future(&self.shared, Name::here(), sender, env)
+        spawn_future_named(WorkName::here(), sender, self, env.into())
     }
 
     /// Names the work that is added through the returned value. Without a name, messages show the source
@@ -144,7 +145,7 @@ impl ScopeHandle {
     /// // dropped with 1 piece of work still in it: `reader`
     /// ```
     pub fn named(&self, name: &'static str) -> Named<'_> {
-        Named { shared: &self.shared, name: Name::Given(name) }
+        Named { scope: self, name: WorkName::Given(name) }
     }
 
     /// Asks all work that was spawned, and all that will be, to stop. The scope stays open. Returns true if
@@ -185,6 +186,18 @@ impl ScopeHandle {
     }
 }
 
+impl AsyncScope for ScopeHandle {
+    type Association = Membership;
+
+    fn associate(&self, name: WorkName) -> Option<Membership> {
+        Shared::enter(&self.shared, name)
+    }
+
+    fn stop_token(&self) -> StopToken {
+        self.shared.stop.token()
+    }
+}
+
 impl fmt::Debug for ScopeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.shared.state();
@@ -197,25 +210,25 @@ impl fmt::Debug for ScopeHandle {
 
 /// A scope, and a name for the work that is added to it: see [`ScopeHandle::named`].
 pub struct Named<'a> {
-    shared: &'a Arc<Shared>,
-    name: Name,
+    scope: &'a ScopeHandle,
+    name: WorkName,
 }
 
 impl Named<'_> {
     /// Associates `sender` with the scope under this name: see [`ScopeHandle::nest`].
-    pub fn nest<S: Sender>(self, sender: S) -> Nest<S> {
-        Nest::new(sender, Shared::enter(self.shared, self.name))
+    pub fn nest<S: Sender>(self, sender: S) -> Nest<S, Membership> {
+        nest_named(self.name, sender, self.scope)
     }
 
     /// Starts `sender` now under this name: see [`ScopeHandle::spawn`].
     ///
     /// # Errors
     /// Fails if the scope is closed, or if the frame allocator has no memory left.
-    pub fn spawn<S>(self, sender: S, env: &Env) -> Result<(), ScopeSpawnError<S>>
+    pub fn spawn<'e, S>(self, sender: S, env: impl Into<Option<&'e Env>>) -> Result<(), ScopeSpawnError<S>>
     where
         S: Sender<Value: NoValue, Error: NoError> + 'static,
     {
-        spawn(self.shared, self.name, sender, env)
+        spawn_named(self.name, sender, self.scope, env.into())
     }
 
     /// Starts `sender` now under this name and returns a sender of its outcome: see
@@ -223,15 +236,15 @@ impl Named<'_> {
     ///
     /// # Errors
     /// Fails if the scope is closed, or if the frame allocator has no memory left.
-    pub fn spawn_future<S>(
+    pub fn spawn_future<'e, S>(
         self,
         sender: S,
-        env: &Env,
+        env: impl Into<Option<&'e Env>>,
     ) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
     where
         S: Sender<Value: Send, Error: Send> + 'static,
     {
-        spawn_future(self.shared, self.name, sender, env)
+        spawn_future_named(self.name, sender, self.scope, env.into())
     }
 }
 

@@ -2,7 +2,7 @@
 //! work to end.
 //!
 //! A scope, its handles and its work share a `State` under a lock (`shared`). Work enters
-//! with an `Association`, on any thread, and leaves when that is dropped, which is the last thing that work
+//! with a `Membership`, on any thread, and leaves when that is dropped, which is the last thing that work
 //! does. Joins and drains wait in the state; the last work to leave posts them to their executors, after the
 //! lock is released. No code of the program runs under the lock.
 //!
@@ -10,35 +10,31 @@
 //! | --- | --- |
 //! | `state`, `slab` | the state machine: phases, names of the work, waiters, first panic |
 //! | `shared` | the lock, and the execution of what the transitions return |
-//! | `handle`, `name` | the public operations of a scope |
-//! | `nest`, `spawn`, `spawn_future`, `join`, `drain` | one operation each |
-//! | `block` | spawned work in its one allocation |
-//! | `result` | how spawned work and the consumer of its result meet |
+//! | `handle` | the public operations of a scope |
+//! | `join`, `drain` | one operation each |
+//!
+//! The functions that add work to any scope are in [`async_scope`](crate::async_scope).
 
-mod block;
 mod drain;
 mod handle;
 mod join;
-mod name;
-mod nest;
-mod result;
 mod shared;
 mod slab;
-mod spawn;
-mod spawn_future;
 mod state;
 
+pub use crate::async_scope::{
+    FutureOperation, Nest, NestReceiver, NoError, NoValue, Refuse, ScopeSpawnError, SpawnFuture,
+};
 pub use drain::{Drain, DrainOperation};
 pub use handle::{Named, ScopeHandle};
 pub use join::{JoinScope, JoinScopeOperation};
-pub use nest::{Nest, NestReceiver, Refuse};
-pub use spawn::{NoError, NoValue, ScopeSpawnError};
-pub use spawn_future::{FutureOperation, SpawnFuture};
+pub use shared::Membership;
 
 use core::fmt;
 use core::ops::Deref;
 
-use convoke_core::{Panic, StopReason};
+use crate::async_scope::{AsyncScope, WorkName};
+use convoke_core::{Panic, StopReason, StopToken};
 
 use convoke_inspect::tree::{Tree, tree};
 use shared::Shared;
@@ -158,6 +154,18 @@ impl CountingScope {
 impl Default for CountingScope {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl AsyncScope for CountingScope {
+    type Association = Membership;
+
+    fn associate(&self, name: WorkName) -> Option<Membership> {
+        self.handle.associate(name)
+    }
+
+    fn stop_token(&self) -> StopToken {
+        self.handle.stop_token()
     }
 }
 

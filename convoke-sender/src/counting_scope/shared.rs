@@ -5,9 +5,9 @@
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::{Executor, Panic, StopSource};
 
-use super::name::Name;
 use super::slab::Key;
 use super::state::{AfterWait, State, Waiter};
+use crate::async_scope::{Association, WorkName};
 use convoke_core::raw::report_panic;
 
 /// The state that the scope, each handle and all work hold a count of: the last work may leave after the
@@ -25,17 +25,9 @@ impl Shared {
     }
 
     /// Associates work with the scope, if it is open.
-    pub(super) fn enter(this: &Arc<Self>, name: Name) -> Option<Association> {
+    pub(super) fn enter(this: &Arc<Self>, name: WorkName) -> Option<Membership> {
         let key = this.state().enter(name)?;
-        Some(Association { shared: this.clone(), key: Some(key) })
-    }
-
-    /// Stores a panic for the next join or drain. If it is too late for that, the panic is printed.
-    pub(super) fn panicked(&self, name: Name, panic: Panic) {
-        let result = self.state().panicked(Some(name), panic);
-        if let Err(panic) = result {
-            report_panic(panic);
-        }
+        Some(Membership { shared: this.clone(), state: Counted::Yes(key) })
     }
 
     /// Locks the state.
@@ -64,41 +56,52 @@ impl AfterWait {
     }
 }
 
-/// The membership of a piece of work in a scope. It moves with the work and ends when it is dropped.
+/// The membership of a piece of work in a [`CountingScope`](super::CountingScope): the [`Association`] of that scope.
 #[derive(Debug)]
-pub(super) struct Association {
+pub struct Membership {
     shared: Arc<Shared>,
-    /// Taken when the membership ends.
-    key: Option<Key>,
+    state: Counted,
 }
 
-impl Association {
-    /// Creates one more for the same scope under the same name, if the scope is still open.
-    pub(super) fn again(&self) -> Option<Self> {
+#[derive(Debug)]
+enum Counted {
+    /// The scope counts it, under this key.
+    Yes(Key),
+    /// It only reports to the scope, under this name.
+    No(Option<WorkName>),
+}
+
+impl Membership {
+    fn name(&self) -> Option<WorkName> {
+        match &self.state {
+            Counted::Yes(key) => self.shared.state().name(key),
+            Counted::No(name) => *name,
+        }
+    }
+}
+
+impl Association for Membership {
+    fn again(&self) -> Option<Self> {
         let name = self.name()?;
         Shared::enter(&self.shared, name)
     }
 
-    /// Reports a panic of the work to the scope.
-    pub(super) fn panicked(&self, panic: Panic) {
-        let result = {
-            let mut state = self.shared.state();
-            let name = self.key.as_ref().and_then(|key| state.name(key));
-            state.panicked(name, panic)
-        };
+    fn uncounted(&self) -> Option<Self> {
+        Some(Self { shared: self.shared.clone(), state: Counted::No(self.name()) })
+    }
+
+    fn panicked(&self, panic: Panic) {
+        let name = self.name();
+        let result = self.shared.state().panicked(name, panic);
         if let Err(panic) = result {
             report_panic(panic);
         }
     }
-
-    fn name(&self) -> Option<Name> {
-        self.key.as_ref().and_then(|key| self.shared.state().name(key))
-    }
 }
 
-impl Drop for Association {
+impl Drop for Membership {
     fn drop(&mut self) {
-        let Some(key) = self.key.take() else { return };
+        let Counted::Yes(key) = core::mem::replace(&mut self.state, Counted::No(None)) else { return };
         let waiting = self.shared.state().leave(key);
         // A waiter may drop the scope: `self.shared` keeps the state alive.
         for waiter in waiting.into_values() {

@@ -1,7 +1,7 @@
 //! The names of the work in a scope, found by a key. Free slots are reused, so that work that comes and goes
 //! allocates nothing.
 
-use super::name::Name;
+use crate::async_scope::WorkName;
 
 /// The names of all work in the scope.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct NameSlab {
 
 #[derive(Debug)]
 enum Slot {
-    Used(Name),
+    Used(WorkName),
     Free { next: Option<usize> },
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Key(usize);
 
 impl NameSlab {
     /// Inserts a name.
-    pub(super) fn enter(&mut self, name: Name) -> Key {
+    pub(super) fn enter(&mut self, name: WorkName) -> Key {
         self.len += 1;
         let Some(slot) = self.free else {
             self.slots.push(Slot::Used(name));
@@ -43,7 +43,7 @@ impl NameSlab {
     }
 
     /// Returns the name of a key.
-    pub(super) fn name(&self, key: &Key) -> Option<Name> {
+    pub(super) fn name(&self, key: &Key) -> Option<WorkName> {
         match self.slots.get(key.0) {
             Some(Slot::Used(name)) => Some(*name),
             _ => None,
@@ -56,7 +56,7 @@ impl NameSlab {
     }
 
     /// Returns all names.
-    pub(super) fn names(&self) -> Vec<Name> {
+    pub(super) fn names(&self) -> Vec<WorkName> {
         let used = |slot: &Slot| match slot {
             Slot::Used(name) => Some(*name),
             Slot::Free { .. } => None,
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn free_slots_are_reused() {
-        let [a, b, c, d] = ["a", "b", "c", "d"].map(Name::Given);
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(WorkName::Given);
         let mut slab = NameSlab::default();
         let (first, second, third) = (slab.enter(a), slab.enter(b), slab.enter(c));
         slab.leave(second);

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use convoke_core::raw::Runnable;
 use convoke_core::{ExecutorRef, Panic};
 
-use super::name::Name;
 use super::slab::{Key, NameSlab};
+use crate::async_scope::WorkName;
 
 /// The state of a scope.
 #[derive(Debug, Default)]
@@ -71,13 +71,13 @@ struct FirstPanic {
 /// The content of a scope that was dropped.
 #[derive(Debug)]
 pub(super) struct Left {
-    pub(super) names: Vec<Name>,
+    pub(super) names: Vec<WorkName>,
     pub(super) panic: Option<Panic>,
 }
 
 impl State {
     /// Adds work. Returns `None` if the scope is not open any more.
-    pub(super) fn enter(&mut self, name: Name) -> Option<Key> {
+    pub(super) fn enter(&mut self, name: WorkName) -> Option<Key> {
         (self.phase == Phase::Open).then(|| self.members.enter(name))
     }
 
@@ -128,7 +128,7 @@ impl State {
     /// Stores a panic, if it is the first. Returns it as an error if it is too late for that. Returns a
     /// second panic to the caller, which drops it without the lock, because its payload may run code of the
     /// program.
-    pub(super) fn panicked(&mut self, name: Option<Name>, panic: Panic) -> Result<Option<Panic>, Panic> {
+    pub(super) fn panicked(&mut self, name: Option<WorkName>, panic: Panic) -> Result<Option<Panic>, Panic> {
         if self.phase == Phase::Joined || (self.abandoned && self.waiting.is_empty()) {
             return Err(panic);
         }
@@ -145,7 +145,7 @@ impl State {
     }
 
     /// Returns the name of work in the scope.
-    pub(super) fn name(&self, key: &Key) -> Option<Name> {
+    pub(super) fn name(&self, key: &Key) -> Option<WorkName> {
         self.members.name(key)
     }
 
@@ -197,7 +197,7 @@ fn named(panic: Panic, message: &str) -> Panic {
 mod tests {
     use super::*;
 
-    const NAME: Name = Name::Given("work");
+    const NAME: WorkName = WorkName::Given("work");
 
     #[test]
     fn the_first_panic_is_stored_with_its_name_and_a_drain_takes_it_away() {

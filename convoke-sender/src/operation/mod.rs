@@ -43,4 +43,6 @@ pub use env_above::EnvAbove;
 pub use leaf::{Action, Leaf};
 pub use pending::{Completion, Listening, Pending, Starting, Until};
 pub use posted::{Posted, Resume};
-pub use serial::{Absent, AbsentOperation, Posts, Serial, SerialShared, SerialTurn, Steps, WorkReceiver};
+pub use serial::{
+    Absent, AbsentOperation, NextReceiver, Posts, Serial, SerialShared, SerialTurn, Steps, WorkReceiver,
+};

@@ -12,10 +12,11 @@ use core::ptr::NonNull;
 use super::Enclosing;
 use super::arrival::Arrival;
 use super::posted::{Posted, Resume};
-use crate::{OutcomeOf, Receiver, Sender};
+use crate::{AnySender, OutcomeOf, Receiver, Sender};
+use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Call, Operation, Runnable, Slot};
-use convoke_core::{Env, Outcome};
+use convoke_core::raw::{Call, Operation, Runnable, ScopedEnv, Slot};
+use convoke_core::{Env, Outcome, Panic};
 
 /// The steps of a [`Serial`] operation, and the parts that they use.
 pub trait Steps: Sized + Send {
@@ -42,6 +43,12 @@ pub trait Steps: Sized + Send {
     #[inline]
     fn env<'a>(&'a self, receiver: &'a Self::Receiver) -> &'a Env {
         receiver.env()
+    }
+
+    /// Returns the environment of the work that takes over at the end, if it is not that of the receiver.
+    #[inline]
+    fn next_env(&self) -> Option<&Env> {
+        None
     }
 }
 
@@ -104,7 +111,7 @@ pub trait Posts: Steps<Shared = Posted<SerialTurn<Self>>> {
 pub struct Serial<P: Steps> {
     // Dropped in this order: the work before the parts that it borrows, and these before the receiver.
     work: Slot<<P::Work as Sender>::Operation<WorkReceiver<P>>>,
-    next: Slot<<P::Next as Sender>::Operation<P::Receiver>>,
+    next: Slot<<P::Next as Sender>::Operation<NextReceiver<P>>>,
     shared: P::Shared,
     parts: UnsafeCell<P>,
     receiver: UnsafeCell<Option<P::Receiver>>,
@@ -173,12 +180,27 @@ impl<P: Steps> SerialTurn<P> {
         receiver.as_ref().expect("the receiver is there as long as the turn is")
     }
 
-    /// Takes the receiver, and uses the turn up (rule 3).
+    /// Takes the receiver, and uses the turn up (rule 3); unless `f` returns the receiver.
     #[inline]
-    fn into_receiver(self) -> P::Receiver {
-        // SAFETY: rule 1: this is the only turn, and it ends here.
-        let receiver = unsafe { (*self.operation().receiver.get()).take() };
-        receiver.expect("the receiver is there as long as the turn is")
+    fn take_receiver(self, f: impl FnOnce(P::Receiver) -> Option<P::Receiver>) -> Option<Self> {
+        let receiver = self.operation().receiver.get();
+        // SAFETY: rule 1: this is the only turn. Rule 3: if `f` does not return the receiver, the turn ends here, and
+        // nothing is touched any more; if it does, the operation is still alive.
+        unsafe {
+            let taken = (*receiver).take().expect("the receiver is there as long as the turn is");
+            *receiver = Some(f(taken)?);
+        }
+        Some(self)
+    }
+
+    /// Returns a changed environment of the receiver, for work of this operation.
+    ///
+    /// It is stored in the parts, and used only while the receiver stays where it is.
+    #[inline]
+    pub(crate) fn scoped_env(&self, changes: Changes) -> ScopedEnv {
+        // SAFETY: rules 1 to 3: the receiver, which the environment around belongs to, is not moved before the turn is
+        // used up, and the work that uses the scoped environment has ended by then, or has the turn.
+        unsafe { ScopedEnv::new(self.receiver().env(), changes) }
     }
 
     /// Starts work in the operation. [`Steps::ended`] gets the turn back.
@@ -230,11 +252,22 @@ impl<P: Steps> SerialTurn<P> {
         unsafe { self.operation().work.clear_after(outcome) }
     }
 
-    /// Gives the receiver to `next` and starts that. Uses the turn up.
+    /// Gives the receiver to `next` and starts that. Uses the turn up. If `next` has an environment of its own,
+    /// it gets the turn instead: the environment borrows from that of the receiver, which stays where it is.
     #[inline]
     pub fn run_next(self, next: P::Next) {
         let slot = NonNull::from(&self.operation().next);
-        let receiver = self.into_receiver();
+        let mut direct = None;
+        let receiver = match self.peek().next_env().is_some() {
+            false => {
+                self.take_receiver(|receiver| {
+                    direct = Some(receiver);
+                    None
+                });
+                NextReceiver::Direct(direct.expect("taken above"))
+            }
+            true => NextReceiver::InOwnEnv(self),
+        };
         // SAFETY: rule 1: the slot is ours, and empty: this function is called at most once, as it uses the
         // only turn up. The operation is pinned, and alive until its receiver is completed, by `next`.
         unsafe { Slot::run(slot, || next.connect(receiver)) };
@@ -243,7 +276,10 @@ impl<P: Steps> SerialTurn<P> {
     /// Completes the receiver. Uses the turn up.
     #[inline]
     pub fn complete(self, outcome: Outcome<P::Value, P::Error>) {
-        self.into_receiver().complete(outcome);
+        self.take_receiver(|receiver| {
+            receiver.complete(outcome);
+            None
+        });
     }
 }
 
@@ -298,6 +334,73 @@ where
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
         self.0.receiver().enclosing()
+    }
+}
+
+/// The receiver of the work that takes over at the end of a [`Serial`] operation.
+pub enum NextReceiver<P: Steps> {
+    /// The receiver of the operation itself: a tail call costs no frame.
+    Direct(P::Receiver),
+    /// The turn, for work with an environment of its own.
+    InOwnEnv(SerialTurn<P>),
+}
+
+#[diagnostic::do_not_recommend]
+impl<P, V, E> Receiver<V, E> for NextReceiver<P>
+where
+    P: Steps<Value = V, Error = E>,
+{
+    #[inline]
+    fn complete(self, outcome: Outcome<V, E>) {
+        match self {
+            Self::Direct(receiver) => receiver.complete(outcome),
+            Self::InOwnEnv(turn) => turn.complete(outcome),
+        }
+    }
+
+    #[inline]
+    fn env(&self) -> &Env {
+        match self {
+            Self::Direct(receiver) => receiver.env(),
+            Self::InOwnEnv(turn) => turn.peek().next_env().unwrap_or_else(|| turn.receiver().env()),
+        }
+    }
+
+    fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)> {
+        match self {
+            Self::Direct(receiver) => {
+                receiver.tail_call(sender).map_err(|(receiver, sender)| (Self::Direct(receiver), sender))
+            }
+            Self::InOwnEnv(turn) => {
+                // Caught: the program may implement the executor.
+                let executor = Panic::catch(|| turn.peek().next_env().map(|env| env.executor().clone()));
+                let Ok(executor) = executor else { return Err((Self::InOwnEnv(turn), sender)) };
+                let mut refused = None;
+                let turn = turn.take_receiver(|receiver| {
+                    let (receiver, sender) = receiver.tail_call(sender.in_env_of(executor)).err()?;
+                    refused = Some(sender);
+                    Some(receiver)
+                });
+                match (turn, refused) {
+                    (Some(turn), Some(sender)) => Err((Self::InOwnEnv(turn), sender)),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        match self {
+            Self::Direct(receiver) => receiver.enclosing(),
+            Self::InOwnEnv(turn) => turn.receiver().enclosing(),
+        }
+    }
+}
+
+impl<P: Steps> fmt::Debug for NextReceiver<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextReceiver").finish_non_exhaustive()
     }
 }
 

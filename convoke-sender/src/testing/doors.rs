@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::algorithm::just::{Complete, Ready};
+use crate::algorithm::just::{CompleteWith, JustOperation};
 use crate::operation::Leaf;
 use crate::prelude::*;
 use crate::{Completes, Receiver};
@@ -34,10 +34,10 @@ unsafe impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Value = V;
     type Error = E;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, E>> = Ready<V, E, R>;
+    type Operation<R: Receiver<V, E>> = JustOperation<V, E, R>;
 
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        Leaf::new(Complete { outcome: self.outcome, receiver })
+        Leaf::new(CompleteWith { outcome: self.outcome, receiver })
     }
 }
 

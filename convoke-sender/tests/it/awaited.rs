@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use convoke::checkpoint;
+use convoke::env::current;
+use convoke::prelude::{ThreadPool, launch};
 use convoke::sender::prelude::*;
-use convoke::sender::sync_wait;
+use convoke::sender::{AwaitableSender, sync_wait};
 use convoke::task::task;
 use convoke_sender::testing::{Connected, Gate};
 
@@ -125,4 +127,24 @@ fn a_group_of_tasks_that_can_fail_stops_at_the_first_error() {
 
     let all = when_all((try_task(async { Ok::<_, &str>(1) }), try_task(async { Ok::<_, &str>(2) })));
     assert_eq!(sync_wait(all), Outcome::Value((1, 2)));
+}
+
+fn opaque() -> impl Sender<Value = &'static str, Error = Never> + 'static {
+    just("value").then(|text| text)
+}
+
+fn awaitable(fails: bool) -> impl AwaitableSender<Value = &'static str, Error = String> {
+    just(fails).then(|fails| if fails { Err("no".to_owned()) } else { Ok("yes") }).transpose()
+}
+
+#[test]
+fn a_sender_that_a_function_returns_without_its_type_is_awaited() {
+    let pool = ThreadPool::new(1).unwrap();
+    // Launched, so that the future must be `Send`.
+    let outcome = launch(&pool.executor()).start(async {
+        let there = schedule(&current::executor());
+        there.await;
+        (opaque().into_awaited().await, awaitable(false).await, awaitable(true).await)
+    });
+    assert_eq!(outcome.wait(), Outcome::Value(("value", Ok("yes"), Err("no".to_owned()))));
 }

@@ -155,3 +155,26 @@ fn a_panic_deep_inside_is_the_outcome() {
         assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("deep down")));
     });
 }
+
+#[test]
+fn a_tail_call_after_work_elsewhere_sees_the_executor_of_that_work() {
+    let (there, further) = (ByHand::new(), ByHand::new());
+    let sees = |executor: &ByHand| {
+        let executor = executor.clone();
+        read_env(move |env: &Env| env.executor().is(&executor)).boxed()
+    };
+    let (a, b) = (sees(&there), sees(&further));
+    let (hops, last) = (further.clone(), b);
+    let sender = schedule(&there)
+        .let_value(move |()| {
+            let next = move |is_there| match is_there {
+                true => schedule(&hops).let_value(move |()| last).boxed(),
+                false => just(false).boxed(),
+            };
+            a.let_value(next).boxed()
+        })
+        .boxed();
+    let running = Connected::new(sender).start();
+    assert_eq!((there.run_all(), further.run_all()), (1, 1));
+    assert_eq!(running.outcome(), Outcome::Value(true));
+}

@@ -3,6 +3,7 @@
 #![cfg(not(feature = "loom"))]
 
 mod adaptor_contract;
+mod async_scope;
 mod awaited;
 mod counting_scope;
 mod counting_scope_spawn;

@@ -54,7 +54,7 @@ impl Sim {
     pub fn partition_one_way(&mut self, from: &str, to: &str) {
         let (from, to) = (self.find(from), self.find(to));
         self.world.with(|state| {
-            state.note_event(format!("{} ✗ {}: cut", state.name(from), state.name(to)));
+            state.note_break(format!("{} ✗ {}: cut", state.name(from), state.name(to)));
             state.links.cut(from, to);
         });
     }
@@ -186,8 +186,9 @@ impl Sim {
     pub(super) fn start(&mut self, host: HostId) {
         let number = self.world.with(|state| state.boot(host));
         let program = &mut self.programs[host.0];
-        let host_run = HostRun::new(self.world.clone(), host, number, program.clock);
+        let host_run = HostRun::new(self.world.clone(), host, number);
         self.host_runs += 1;
+        self.has_changed = true;
         if let Err(panic) = program.launch(host_run, self.host_runs) {
             self.start_failure = Some(format!(
                 "host `{}` could not start: its program panicked: {}",
@@ -201,6 +202,8 @@ impl Sim {
     pub(super) fn set_aside_crashed(&mut self, host: HostId) {
         let program = &mut self.programs[host.0];
         program.ended_after = self.steps;
+        self.has_changed = true;
+        self.world.with(|state| state.set_timer(host, None));
         let stage = core::mem::replace(&mut program.stage, Stage::Ended(Ending::Crashed));
         if let Stage::Running(running) = stage {
             self.probe.excuse(running.number);

@@ -6,6 +6,7 @@ use core::panic::Location;
 use core::time::Duration;
 
 use super::{Sim, Verdict};
+use crate::clock::Clock;
 use crate::world::HostId;
 
 /// A builder that sets the program, clock and limits of a host, returned by [`Sim::host`].
@@ -69,16 +70,15 @@ impl<'a> HostBuilder<'a> {
         self
     }
 
-    /// Sets its clock ahead of the simulated time. Clocks and memory must be set before the host starts.
+    /// Sets its clock ahead of the simulated time. Clocks and memory must be set before the host starts;
+    /// [`Sim::jump_clock`] changes the clock of a running host.
     pub fn clock_ahead(self, by: Duration) -> Self {
-        self.sim.programs[self.host.0].clock.ahead = nanoseconds(by);
-        self
+        self.set_clock(|clock| clock.ahead = nanoseconds(by))
     }
 
     /// Sets its clock behind the simulated time. Must be set before the host starts.
     pub fn clock_behind(self, by: Duration) -> Self {
-        self.sim.programs[self.host.0].clock.ahead = -nanoseconds(by);
-        self
+        self.set_clock(|clock| clock.ahead = -nanoseconds(by))
     }
 
     /// Sets the speed of its clock. 1.0 is exact; at 1.5, a sleep of three seconds takes two. Must be set
@@ -89,7 +89,11 @@ impl<'a> HostBuilder<'a> {
     pub fn clock_rate(self, rate: f64) -> Self {
         assert!(rate > 0.0, "the rate of a clock must be greater than zero");
         let millionths = ((rate - 1.0) * 1e6).round() as i64;
-        self.sim.programs[self.host.0].clock.too_fast = millionths.max(-999_999);
+        self.set_clock(|clock| clock.too_fast = millionths.max(-999_999))
+    }
+
+    fn set_clock(self, set: impl FnOnce(&mut Clock)) -> Self {
+        self.sim.world.with(|state| set(&mut state.host(self.host).clock));
         self
     }
 
@@ -114,7 +118,7 @@ impl<'a> HostBuilder<'a> {
     }
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
+pub(super) fn nanoseconds(duration: Duration) -> i64 {
     duration.as_nanos().try_into().unwrap_or(i64::MAX)
 }
 

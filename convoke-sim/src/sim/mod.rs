@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `host.rs` | the settings of a host |
 //! | `program.rs` | the program that runs on a host |
-//! | `control.rs` | actions on hosts and network |
+//! | `control.rs`, `clocks.rs` | actions on hosts and network, and on clocks |
 //! | `checks.rs` | invariants and final checks |
 //! | `run.rs` | the loop |
 //! | `crashed.rs` | programs that did not end by themselves |
@@ -14,6 +14,7 @@
 //! | `simulate.rs` | one program on one host |
 
 mod checks;
+mod clocks;
 mod control;
 mod crashed;
 mod failure;
@@ -106,6 +107,10 @@ pub struct Sim {
     actions_added: usize,
     probe: Probe,
     running: bool,
+    /// True if the programs or the pending actions have changed, so that the run may be over.
+    has_changed: bool,
+    /// The host that ran last, until it is known whether its program has ended.
+    ran_last: Option<HostId>,
     steps: usize,
     step_limit: usize,
     time_limit: Duration,
@@ -142,6 +147,8 @@ impl Sim {
             actions_added: 0,
             probe: Probe::new(),
             running: false,
+            has_changed: true,
+            ran_last: None,
             steps: 0,
             step_limit: STEP_LIMIT,
             time_limit: TIME_LIMIT,
@@ -159,7 +166,7 @@ impl Sim {
 
     /// Returns the simulated time since the start.
     pub fn now(&self) -> Duration {
-        self.world.with(|state| state.now)
+        self.world.now()
     }
 
     /// Returns a number below `bound` that follows the seed, for tests that vary with it.

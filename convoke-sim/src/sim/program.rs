@@ -9,7 +9,6 @@ use convoke_core::Panic;
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
 use convoke_task::{Launch, Launched, ensure};
 
-use crate::clock::Clock;
 use crate::host_run::{HostRun, Services};
 
 /// The return type of a host's program: `()`, or a `Result` whose error fails the run.
@@ -71,7 +70,6 @@ type Start = Box<dyn FnMut(Launch, Services) -> Launched<ProgramResult>>;
 pub(super) struct Program {
     pub(super) name: Arc<str>,
     pub(super) daemon: bool,
-    pub(super) clock: Clock,
     pub(super) memory: Option<usize>,
     pub(super) stage: Stage,
     /// Number of steps of the run after which it last ended.
@@ -105,7 +103,6 @@ impl Program {
         Self {
             name,
             daemon: false,
-            clock: Clock::default(),
             memory: None,
             stage: Stage::Idle,
             ended_after: 0,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::Ending;
-use crate::world::TraceLine;
+use crate::world::{RecordedTrace, TraceLine};
 
 /// The result of a run. Two runs of the same seed and the same programs have equal reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct SimReport {
     pub(super) steps: usize,
     pub(super) hosts: Vec<HostReport>,
     pub(super) fingerprint: u64,
-    pub(super) trace: Vec<TraceLine>,
+    pub(super) trace: RecordedTrace,
 }
 
 /// The result of one host.
@@ -59,9 +59,10 @@ impl SimReport {
         self.fingerprint
     }
 
-    /// Returns the last [`TRACE_LINES`](crate::TRACE_LINES) lines of the trace.
+    /// Returns the last [`TRACE_LINES`](crate::TRACE_LINES) lines of the trace, and before them the last
+    /// [`TRACE_EVENTS`](crate::TRACE_EVENTS) events and [breaks](TraceLine::is_break) of the older ones.
     pub fn trace(&self) -> &[TraceLine] {
-        &self.trace
+        self.trace.lines()
     }
 }
 

@@ -7,9 +7,9 @@ use core::time::Duration;
 use convoke_core::{Panic, StopReason};
 use convoke_inspect::tree;
 
-use super::program::{Ending, Program, Running, Stage};
+use super::program::{Ending, Program, Stage};
 use super::{HostReport, Sim, SimFailure, SimReport};
-use crate::world::{Fault, HostId, WorldState};
+use crate::world::{Fault, HostId};
 
 /// The delay before a host that crashed by a planned fault restarts.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
@@ -56,6 +56,7 @@ impl Sim {
     }
 
     pub(super) fn run_until(&mut self, is_done: fn(&Self) -> bool) -> Result<(), String> {
+        self.has_changed = true;
         loop {
             self.act()?;
             self.update_hosts()?;
@@ -63,7 +64,7 @@ impl Sim {
             if let Some(start_failure) = self.start_failure.take() {
                 return Err(start_failure);
             }
-            if is_done(self) {
+            if mem::take(&mut self.has_changed) && is_done(self) {
                 return Ok(());
             }
             self.check_limits()?;
@@ -79,49 +80,43 @@ impl Sim {
     /// chooses the host, and the host's loop asks the world which piece of work to take.
     fn run_one(&mut self) -> Result<bool, String> {
         loop {
-            self.world.with(WorldState::deliver_due);
-            let mut hosts = self.awake();
-            if hosts.is_empty() {
-                return Ok(false);
-            }
-            while !hosts.is_empty() {
-                let chosen = if hosts.len() > 1 { self.world.choose(hosts.len()) } else { 0 };
-                let host = hosts.swap_remove(chosen);
-                let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.host_run.run_one()));
-                match ran {
-                    Ok(true) => return Ok(true),
-                    // Its loop is parked now; the next host may wake it.
-                    Ok(false) => {}
-                    Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
+            let chosen = self.world.with(|state| {
+                state.deliver_due();
+                state.choose_ready()
+            });
+            let Some(host) = chosen else { return Ok(false) };
+            let Some(running) = self.programs[host.0].running() else { continue };
+            let run = || Panic::catch(|| running.host_run.run_one());
+            let ran = self.probe.in_the_name_of(running.number, run);
+            self.ran_last = Some(host);
+            match ran {
+                Ok(true) => return Ok(true),
+                // Its loop is parked now.
+                Ok(false) => {}
+                Err(panic) => {
+                    // Its loop is not parked: what is left is unwound with all programs.
+                    self.world.with(|state| state.mark_ready(host));
+                    return Err(format!("a piece of work panicked: {}", panic.message()));
                 }
             }
         }
     }
 
-    /// Returns the programs of hosts that may have something to run.
-    fn awake(&self) -> Vec<&Running> {
-        let now = self.now();
-        let running = self.programs.iter().filter_map(Program::running);
-        running.filter(|running| running.host_run.is_awake(now)).collect()
-    }
-
     /// Advances the time to the next timer, packet or action.
-    fn let_time_pass(&self) -> Result<(), String> {
-        let running = self.programs.iter().filter_map(Program::running);
-        let timer = running.filter_map(|running| running.host_run.next_timer()).min();
+    fn let_time_pass(&mut self) -> Result<(), String> {
         let action = self.actions.keys().next().map(|(at, _)| *at);
-        match [timer, action, self.world.next_arrival()].into_iter().flatten().min() {
-            Some(next) => {
-                self.world.jump(next);
-                Ok(())
-            }
-            None => Err("deadlock: all tasks wait, and no timer, packet or action is pending".to_owned()),
-        }
+        let passes = self.world.with(|state| {
+            let next = [action, state.next_timer(), state.next_arrival()].into_iter().flatten().min();
+            state.now = state.now.max(next?);
+            Some(())
+        });
+        passes.ok_or_else(|| "deadlock: all tasks wait, and no timer, packet or action is pending".to_owned())
     }
 
     /// Performs all actions that are due.
     fn act(&mut self) -> Result<(), String> {
         while let Some(((at, _), action)) = self.next_action() {
+            self.has_changed = true;
             Panic::catch(|| action(self))
                 .map_err(|panic| format!("the action at {at:?} panicked: {}", panic.message()))?;
         }
@@ -129,23 +124,26 @@ impl Sim {
     }
 
     fn next_action(&mut self) -> Option<((Duration, usize), super::Action)> {
+        if self.actions.is_empty() {
+            return None;
+        }
         let now = self.now();
         let first = self.actions.first_entry().filter(|first| first.key().0 <= now)?;
         Some(first.remove_entry())
     }
 
-    /// Records programs that have ended or crashed, and schedules restarts.
+    /// Records the program of the last step if it has ended or crashed, and schedules restarts. A program
+    /// ends only in a step of its own host.
     fn update_hosts(&mut self) -> Result<(), String> {
         self.apply_planned_crash();
-        for host in (0..self.programs.len()).map(HostId) {
-            if self.programs[host.0].has_ended() {
-                self.record_end(host)?;
-            }
+        match self.ran_last.take() {
+            Some(host) if self.programs[host.0].has_ended() => self.record_end(host),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn record_end(&mut self, host: HostId) -> Result<(), String> {
+        self.has_changed = true;
         let program = &mut self.programs[host.0];
         program.ended_after = self.steps;
         match mem::replace(&mut program.stage, Stage::Idle) {
@@ -154,7 +152,11 @@ impl Sim {
                 let ending =
                     running.into_ending().map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
                 program.stage = Stage::Ended(ending.clone());
-                self.world.with(|state| state.note_event(format!("{name}: its program {ending}")));
+                self.world.with(|state| {
+                    state.set_timer(host, None);
+                    state.end_program(host);
+                    state.note_event(format!("{name}: its program {ending}"));
+                });
                 if let (Ending::Failed(error), false) = (ending, self.disturbance.errors_are_fine) {
                     return Err(format!("host `{name}` returned an error: {error}"));
                 }
@@ -269,13 +271,13 @@ impl Sim {
             steps,
             hosts,
             fingerprint: state.trace.fingerprint,
-            trace: mem::take(&mut state.trace.lines).into(),
+            trace: state.take_trace(),
         })
     }
 
     fn failure(&self, what: String, tasks: String) -> SimFailure {
-        let trace = self.world.with(|state| state.trace.lines.iter().cloned().collect());
-        SimFailure { seed: self.seed, at: self.now(), what, tasks, trace, replay: None }
+        let (trace, lines) = self.world.with(|state| (state.take_trace(), state.trace.count));
+        SimFailure { seed: self.seed, at: self.now(), what, tasks, trace, lines, replay: None }
     }
 
     /// Returns the task trees of all hosts as text.

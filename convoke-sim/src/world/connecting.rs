@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 
 use convoke_io::driver::Address;
 
+use super::event::{Fate, Payload, Way};
 use super::hosts::Transport;
 use super::packet::Packet;
 use super::socket::{Holder, Kind};
@@ -30,9 +31,9 @@ impl WorldState {
             self.close(one);
             return Err(error);
         }
-        let kind = Kind::Stream(Stream::open(Address::Unnamed, one, host));
+        let kind = Kind::Stream(Stream::open(Address::Unnamed, one, Way::inside(host)));
         let other = self.add(host, Address::Unnamed, kind, Holder::Program);
-        self.socket(one)?.kind = Kind::Stream(Stream::open(Address::Unnamed, other, host));
+        self.socket(one)?.kind = Kind::Stream(Stream::open(Address::Unnamed, other, Way::inside(host)));
         Ok((one, other))
     }
 
@@ -60,7 +61,7 @@ impl WorldState {
         if stream.phase != Phase::Fresh {
             return Ok(());
         }
-        let (there, local) = match to {
+        let (way, local) = match to {
             Address::Internet(address) => {
                 let there = self.host_at(host, address.ip()).ok_or(ErrorKind::HostUnreachable)?;
                 let from = if there == host { loopback(*address) } else { host.address_like(address.ip()) };
@@ -69,12 +70,12 @@ impl WorldState {
                     Some(bound) => bound,
                     None => SocketAddr::new(from, self.next_port(host)),
                 };
-                (there, Address::Internet(local))
+                (Way::new(host, local.port(), there, address.port()), Address::Internet(local))
             }
             Address::Path(path) if !self.host(host).paths.contains_key(path) => {
                 return Err(ErrorKind::NotFound.into());
             }
-            Address::Path(_) => (host, Address::Unnamed),
+            Address::Path(_) => (Way::inside(host), Address::Unnamed),
             _ => return Err(ErrorKind::InvalidInput.into()),
         };
         let socket = self.socket(id)?;
@@ -82,11 +83,9 @@ impl WorldState {
         if let Some(stream) = socket.as_stream() {
             stream.phase = Phase::Connecting;
             stream.peer = to.clone();
+            stream.way = way;
         }
-        if there != host {
-            self.note(format!("{}: connect", self.way(host, id)));
-        }
-        self.send(host, there, Packet::Connect { from: id, to: to.clone() });
+        self.send(way, Packet::Connect { from: id, to: to.clone() });
         Ok(())
     }
 
@@ -103,37 +102,35 @@ impl WorldState {
     }
 
     /// Handles a connection request. Returns false if the backlog is full.
-    pub(super) fn connect_arrived(
-        &mut self,
-        client: SocketId,
-        from: HostId,
-        host: HostId,
-        to: &Address,
-    ) -> bool {
+    pub(super) fn connect_arrived(&mut self, client: SocketId, way: Way, to: &Address) -> bool {
+        let (host, back) = (way.to(), way.back());
         let waits = |stream: &mut Stream| stream.phase == Phase::Connecting;
         if !self.stream_mut(client).is_some_and(waits) {
+            self.note_packet(way, Payload::Connect, Fate::MetNoConnection);
             return true;
         }
         let Some(id) = self.listener_at(host, to) else {
-            self.send(host, from, Packet::Refused { to: client });
+            self.note_packet(way, Payload::Connect, Fate::MetNoSocket);
+            self.send(back, Packet::Refused { to: client });
             return true;
         };
-        if !matches!(&self.sockets[&id].kind, Kind::Listener(listener) if !listener.is_full()) {
+        if !matches!(&self.sockets[id].kind, Kind::Listener(listener) if !listener.is_full()) {
             return false;
         }
-        let peer = self.sockets[&client].local.clone();
+        self.note_packet(way, Payload::Connect, Fate::Arrived);
+        let peer = self.sockets[client].local.clone();
         let local = match to {
             Address::Internet(to) if to.ip().is_unspecified() => {
                 SocketAddr::new(loopback(*to), to.port()).into()
             }
             other => other.clone(),
         };
-        let stream = Kind::Stream(Stream::open(peer, client, from));
+        let stream = Kind::Stream(Stream::open(peer, client, back));
         let accepted = self.add(host, local, stream, Holder::Backlog);
-        if let Some(Kind::Listener(listener)) = self.sockets.get_mut(&id).map(|socket| &mut socket.kind) {
+        if let Some(Kind::Listener(listener)) = self.sockets.get_mut(id).map(|socket| &mut socket.kind) {
             listener.pending.push_back(accepted);
         }
-        self.send(host, from, Packet::Connected { to: client, with: accepted });
+        self.send(back, Packet::Connected { to: client, with: accepted });
         self.settle(id);
         true
     }
@@ -151,7 +148,7 @@ impl WorldState {
             }
             Address::Path(path) => {
                 let found = self.hosts[host.0].paths.get(path).copied()?;
-                matches!(self.sockets[&found].kind, Kind::Listener(_)).then_some(found)
+                matches!(self.sockets[found].kind, Kind::Listener(_)).then_some(found)
             }
             _ => None,
         }
@@ -159,7 +156,7 @@ impl WorldState {
 
     /// Marks a stream as connected.
     pub(super) fn connected(&mut self, id: SocketId, with: SocketId) {
-        let with_host = self.sockets.get(&with).map(|socket| socket.host);
+        let with_host = self.sockets.get(with).map(|socket| socket.host);
         let is_new = self.stream_mut(id).is_some_and(|stream| match stream.phase {
             Phase::Connecting => {
                 stream.phase = Phase::Open;

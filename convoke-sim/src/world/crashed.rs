@@ -29,21 +29,22 @@ impl CrashedSockets {
 impl WorldState {
     /// Crashes a host. Neither its peers nor its waiting tasks are told.
     pub(crate) fn crash(&mut self, host: HostId) {
-        self.note_event(format!("{} crashes", self.name(host)));
+        self.note_break(format!("{} crashes", self.name(host)));
         self.crash_disks(host);
         self.underway.abandon(host);
         let its_own = |socket: &Socket| socket.host == host && socket.holder != Holder::Network;
-        let its_own: Vec<_> = self.sockets.extract_if(.., |_, socket| its_own(socket)).collect();
-        for (id, mut socket) in its_own {
+        let its_own = self.sockets.iter().filter(|(_, socket)| its_own(socket)).map(|(id, _)| id);
+        for id in its_own.collect::<Vec<_>>() {
+            let Some(socket) = self.sockets.get_mut(id) else { continue };
             // Bytes in transit still arrive, and so does what a program wrote to a socket that it has closed.
-            if let Some(orphan) = socket.leave_orphan() {
-                self.sockets.insert(id, orphan);
-            }
-            if socket.is_open() {
-                self.crashed.sockets.insert(id, socket);
-            }
+            let lost = match socket.leave_orphan() {
+                Some(orphan) => Some(core::mem::replace(socket, orphan)),
+                None => self.sockets.remove(id),
+            };
+            self.crashed.sockets.extend(lost.filter(Socket::is_open).map(|socket| (id, socket)));
         }
         self.schedule_probes(host);
+        self.release_notifications(host);
         let host = self.host(host);
         host.up = false;
         host.run_number += 1;
@@ -72,7 +73,7 @@ impl WorldState {
             }
         }
         let id = self.add(host, local.clone(), Kind::Stream(Stream::new()), Holder::Network);
-        let dead = self.sockets.remove(&id).map(|socket| (id, socket));
+        let dead = self.sockets.remove(id).map(|socket| (id, socket));
         self.crashed.sockets.extend(dead);
         Ok(Some(id))
     }

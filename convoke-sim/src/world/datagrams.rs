@@ -6,6 +6,7 @@ use std::io;
 
 use convoke_io::driver::{Address, unsupported};
 
+use super::event::{Fate, Payload, Way};
 use super::hosts::Transport;
 use super::packet::Packet;
 use super::socket::{Kind, Socket};
@@ -77,17 +78,13 @@ impl WorldState {
                     _ => host.address_like(to.ip()),
                 };
                 let from = SocketAddr::new(seen_as, from.port());
-                if there != host {
-                    let (sender, receiver) = (self.name(host), self.name(there));
-                    let (out, into, length) = (from.port(), to.port(), bytes.len());
-                    self.note(format!("{sender}:{out} → {receiver}:{into}: a datagram of {length} bytes"));
-                }
-                self.send(host, there, Packet::Datagram { from, to, bytes: bytes.into() });
+                let way = Way::new(host, from.port(), there, to.port());
+                self.send(way, Packet::Datagram { from, to, bytes: bytes.into() });
             }
             (from, Address::Path(path)) => {
                 let found = self.host(host).paths.get(&path).copied();
                 let to = found.ok_or(io::ErrorKind::NotFound)?;
-                self.put_datagram(to, bytes.into(), from);
+                self.put_datagram(to, Way::inside(host), bytes.into(), from);
             }
             _ => return Err(io::ErrorKind::InvalidInput.into()),
         }
@@ -108,7 +105,8 @@ impl WorldState {
         let from = SocketAddr::new(ip, from.port());
         for there in (0..self.hosts.len()).map(HostId) {
             if (loops || there != host) && !self.members(there, to).is_empty() {
-                self.send(host, there, Packet::Datagram { from, to, bytes: bytes.into() });
+                let way = Way::new(host, from.port(), there, to.port());
+                self.send(way, Packet::Datagram { from, to, bytes: bytes.into() });
             }
         }
         Ok(())
@@ -117,7 +115,7 @@ impl WorldState {
     /// Returns the sockets of a host that receive what is sent to a group.
     fn members(&self, host: HostId, to: SocketAddr) -> Vec<SocketId> {
         let mut there = self.bound_to(host, Transport::Datagrams, to);
-        there.retain(|id| match &self.sockets[id].kind {
+        there.retain(|id| match &self.sockets[*id].kind {
             Kind::Datagrams(datagrams) => datagrams.groups.contains(&to.ip()),
             Kind::Stream(_) | Kind::Listener(_) => false,
         });
@@ -151,38 +149,40 @@ impl WorldState {
     }
 
     /// Handles a datagram that has arrived at a host.
-    pub(super) fn datagram_arrived(
-        &mut self,
-        host: HostId,
-        from: SocketAddr,
-        to: SocketAddr,
-        bytes: Vec<u8>,
-    ) {
+    pub(super) fn datagram_arrived(&mut self, way: Way, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+        let host = way.to();
         if to.ip().is_multicast() {
             for member in self.members(host, to) {
-                self.put_datagram(member, bytes.clone(), from.into());
+                self.put_datagram(member, way, bytes.clone(), from.into());
             }
             return;
         }
         let there = self.bound_to(host, Transport::Datagrams, to);
         // If several sockets share the port, the seed chooses one.
-        if let Some(last) = there.len().checked_sub(1) {
-            let chosen = if last == 0 { 0 } else { self.random.below(there.len()) };
-            self.put_datagram(there[chosen], bytes, from.into());
-        }
+        let chosen = match there.len() {
+            0 => return self.note_packet(way, Payload::Datagram(bytes.len() as u32), Fate::MetNoSocket),
+            1 => there[0],
+            several => there[self.random.below(several)],
+        };
+        self.put_datagram(chosen, way, bytes, from.into());
     }
 
-    fn put_datagram(&mut self, id: SocketId, bytes: Vec<u8>, from: Address) {
+    fn put_datagram(&mut self, id: SocketId, way: Way, bytes: Vec<u8>, from: Address) {
+        let payload = Payload::Datagram(bytes.len() as u32);
         let Ok(socket) = self.socket(id) else { return };
         let most = socket.options.receive_buffer;
         let Ok(datagrams) = as_datagrams(socket) else { return };
         let wanted = datagrams.peer.as_ref().is_none_or(|peer| *peer == from);
-        // Datagrams that do not fit into the receive buffer are dropped.
-        if wanted && datagrams.received_bytes + bytes.len() <= most {
-            datagrams.received_bytes += bytes.len();
-            datagrams.received.push_back((bytes, from));
-            self.settle(id);
+        if !wanted {
+            return self.note_packet(way, payload, Fate::MetNoSocket);
         }
+        if datagrams.received_bytes + bytes.len() > most {
+            return self.note_packet(way, payload, Fate::MetFullBuffer);
+        }
+        datagrams.received_bytes += bytes.len();
+        datagrams.received.push_back((bytes, from));
+        self.note_packet(way, payload, Fate::Arrived);
+        self.settle(id);
     }
 }
 

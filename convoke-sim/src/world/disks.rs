@@ -75,7 +75,7 @@ impl WorldState {
             let DiskCrash { lost, written, discarded } = disk.crash(&mut self.random);
             self.discarded.push(discarded);
             if written > 0 {
-                self.note_event(format!(
+                self.note_break(format!(
                     "{} loses {lost} of {written} writes that were not synced",
                     self.name(host)
                 ));

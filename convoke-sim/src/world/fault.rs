@@ -63,7 +63,7 @@ impl WorldState {
         };
         plan.struck = true;
         let fault = plan.fault;
-        self.note_event(format!("{}: {fault} strikes operation {number}, `{what}`", self.name(host)));
+        self.note_break(format!("{}: {fault} strikes operation {number}, `{what}`", self.name(host)));
         Err(self.strike(host, on, fault))
     }
 
@@ -94,6 +94,7 @@ impl WorldState {
 
     /// Resets all connections between two hosts.
     pub(crate) fn reset_between(&mut self, one: HostId, other: HostId) {
+        self.note_break(format!("{} ✗ {}: connections are reset", self.name(one), self.name(other)));
         for id in self.streams_of(one, other) {
             self.abort_other_end(id);
             self.fail(id, ErrorKind::ConnectionReset);
@@ -102,6 +103,7 @@ impl WorldState {
 
     /// Drops the connections of one host with another, which is not told.
     pub(crate) fn half_open(&mut self, gone: HostId, left: HostId) {
+        self.note_break(format!("{} loses its connections with {}", self.name(gone), self.name(left)));
         for id in self.streams_of(gone, left) {
             self.fail(id, ErrorKind::ConnectionAborted);
         }
@@ -116,11 +118,11 @@ impl WorldState {
     /// Returns the sockets on `host` that are connected to `other`.
     fn streams_of(&mut self, host: HostId, other: HostId) -> Vec<SocketId> {
         let mut found = Vec::new();
-        for (id, socket) in &mut self.sockets {
+        for (id, socket) in self.sockets.iter_mut() {
             let on_host = socket.host == host;
             let connected = socket.as_stream().and_then(|stream| stream.other);
             if on_host && connected.is_some_and(|(_, there)| there == other) {
-                found.push(*id);
+                found.push(id);
             }
         }
         found

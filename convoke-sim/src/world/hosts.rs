@@ -1,6 +1,7 @@
 //! Hosts: their names, addresses, bound sockets and limits.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -9,9 +10,10 @@ use std::sync::Arc;
 use convoke_io::driver::Address;
 
 use super::disks::Disks;
+use super::notifications::Notifications;
 use super::socket::Kind;
-use super::trace::LineKind;
 use super::{SocketId, WorldState};
+use crate::clock::Clock;
 
 /// The index of a host, in the order in which hosts were first named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,10 +47,19 @@ pub(crate) struct Host {
     pub(crate) limits: Limits,
     /// False if it has crashed or shut down; then it does not answer.
     pub(crate) up: bool,
+    /// False after its program has ended: then its driver delivers no notifications.
+    pub(super) runs: bool,
     /// The current run of the host. Sockets and drivers of an earlier run are dead: see `crashed.rs`.
     pub(crate) run_number: u64,
     pub(crate) open: usize,
+    /// Number of parked operations, watchers and notifications that were not delivered.
     pub(crate) in_flight: usize,
+    pub(super) notifications: Notifications,
+    /// True if it is in the list of hosts with something to run.
+    pub(super) is_ready: bool,
+    /// The simulated time at which its next timer is due, if its loop is parked.
+    pub(super) next_timer: Option<Duration>,
+    pub(crate) clock: Clock,
     /// Number of operations that it has begun.
     pub(crate) operations: usize,
     pub(super) disks: Disks,
@@ -103,9 +114,14 @@ impl WorldState {
             name,
             limits: Limits::default(),
             up: true,
+            runs: true,
             run_number: 0,
             open: 0,
             in_flight: 0,
+            notifications: Notifications::default(),
+            is_ready: false,
+            next_timer: None,
+            clock: Clock::default(),
             operations: 0,
             disks: Disks::default(),
             next_port: EPHEMERAL.start,
@@ -123,22 +139,17 @@ impl WorldState {
         &mut self.hosts[host.0]
     }
 
+    pub(crate) fn clock_of(&self, host: HostId) -> Clock {
+        self.hosts[host.0].clock
+    }
+
     pub(crate) fn name(&self, host: HostId) -> &str {
         &self.hosts[host.0].name
     }
 
-    pub(crate) fn note(&mut self, what: String) {
-        self.trace.note(self.now, LineKind::Traffic, what);
-    }
-
-    /// Notes in the trace an action on a host or the network, or the end of a program.
-    pub(crate) fn note_event(&mut self, what: String) {
-        self.trace.note(self.now, LineKind::Event, what);
-    }
-
     /// Describes the two ends of a stream by host names.
-    pub(super) fn way(&self, host: HostId, id: SocketId) -> String {
-        let socket = self.sockets.get(&id);
+    pub(super) fn ends(&self, host: HostId, id: SocketId) -> String {
+        let socket = self.sockets.get(id);
         let local = socket.map_or(&Address::Unnamed, |socket| &socket.local);
         let peer = socket.map_or(&Address::Unnamed, |socket| match &socket.kind {
             Kind::Stream(stream) => &stream.peer,
@@ -162,8 +173,12 @@ impl WorldState {
         if address.is_loopback() || address.is_unspecified() {
             return Some(seen_from);
         }
-        let found = (0..self.hosts.len()).map(HostId);
-        found.into_iter().find(|host| address == host.address() || address == host.address_v6())
+        let index = match address {
+            IpAddr::V4(address) => u32::from(address).wrapping_sub(HostId(0).address().into()) as usize,
+            IpAddr::V6(address) => usize::from(address.segments()[7]).wrapping_sub(1),
+        };
+        let host = HostId(index);
+        (index < self.hosts.len() && host.address_like(address) == address).then_some(host)
     }
 
     /// Fails if the host has no descriptor left.
@@ -207,7 +222,7 @@ impl WorldState {
     fn is_taken(&self, host: HostId, transport: Transport, wanted: SocketAddr, shares: bool) -> bool {
         let there = self.hosts[host.0].bound.get(&(transport, wanted.port()));
         there.into_iter().flatten().any(|id| {
-            let socket = &self.sockets[id];
+            let socket = &self.sockets[*id];
             let both_share = shares && socket.shares_port;
             !both_share && socket.local.internet().is_some_and(|local| overlap(local.ip(), wanted.ip()))
         })
@@ -217,14 +232,18 @@ impl WorldState {
     pub(super) fn bound_to(&self, host: HostId, transport: Transport, to: SocketAddr) -> Vec<SocketId> {
         let there = self.hosts[host.0].bound.get(&(transport, to.port()));
         let takes = |id: &&SocketId| {
-            self.sockets[id].local.internet().is_some_and(|local| overlap(local.ip(), to.ip()))
+            self.sockets[**id].local.internet().is_some_and(|local| overlap(local.ip(), to.ip()))
         };
         there.into_iter().flatten().filter(takes).copied().collect()
     }
 
     /// Lists the sockets of a program that are still open.
     pub(crate) fn left_open(&self, host: HostId) -> Vec<String> {
-        let open = self.sockets.values().filter(|socket| socket.host == host && socket.is_open());
+        let open = self
+            .sockets
+            .iter()
+            .map(|(_, socket)| socket)
+            .filter(|socket| socket.host == host && socket.is_open());
         open.map(|socket| format!("{} {}", socket.kind.name(), socket.local)).collect()
     }
 }

@@ -28,7 +28,9 @@ pub struct Link {
 
 impl Link {
     /// Returns the default link: a packet takes one to ten milliseconds, none is lost, and one in ten reads
-    /// and writes is short.
+    /// and writes is short. It varies all that a correct program must expect of a working network, and breaks
+    /// no connection: a program needs to reconnect only if the test asks for it by
+    /// [`Link::rough`], [`Link::resets`], [`Sim::reset`](crate::Sim::reset), a partition or a crash.
     pub fn usual() -> Self {
         Self {
             latency: Duration::from_millis(1)..Duration::from_millis(10),

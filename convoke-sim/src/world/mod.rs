@@ -1,30 +1,36 @@
 //! The world: the state that all hosts of a simulation share. All of it is behind one lock. [`World::with`]
-//! takes the lock, runs a closure on the [`WorldState`], and wakes waiters after it has released the lock.
-//! Code of programs (wakers, destructors) never runs under the lock.
+//! takes the lock and runs a closure on the [`WorldState`]. Code of programs (wakers, destructors) never runs
+//! under the lock: the driver of a host notifies the waiters of that host, and [`World::with`] those of hosts
+//! that are down, after it has released the lock.
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | `hosts.rs` | hosts, addresses, limits |
-//! | `socket.rs` | sockets of all kinds: opening, closing, options |
+//! | `sockets.rs`, `socket.rs` | the table of sockets; sockets of all kinds: opening, closing, options |
 //! | `stream.rs`, `connecting.rs` | streams, and how two of them connect |
 //! | `listener.rs`, `datagrams.rs` | the two other kinds of sockets |
-//! | `waiting.rs` | operations and wakers that wait for a socket |
+//! | `waiting.rs`, `notifications.rs` | operations and wakers that wait for a socket; those that wait no more |
+//! | `ready.rs` | hosts that have something to run |
 //! | `packet.rs`, `underway.rs`, `link.rs` | packets, their arrival times, and the links that they use |
 //! | `disks.rs` | the disks of hosts |
 //! | `crashed.rs` | crashes, and the sockets of crashed hosts |
 //! | `fault.rs` | injected faults |
-//! | `trace.rs` | the trace of what has happened |
+//! | `event.rs`, `trace.rs` | what has happened, and the trace of it |
 
 mod connecting;
 mod crashed;
 mod datagrams;
 mod disks;
+mod event;
 mod fault;
 mod hosts;
 mod link;
 mod listener;
+mod notifications;
 mod packet;
+mod ready;
 mod socket;
+mod sockets;
 mod stream;
 mod trace;
 mod underway;
@@ -35,12 +41,12 @@ pub use fault::Fault;
 pub(crate) use fault::Plan;
 pub(crate) use hosts::{HostId, Transport};
 pub use link::Link;
-pub(crate) use socket::{SocketId, Taking};
-pub use trace::{TRACE_LINES, TraceLine};
+pub(crate) use socket::Taking;
+pub(crate) use sockets::SocketId;
+pub use trace::{TRACE_EVENTS, TRACE_LINES, TraceLine};
 
 use core::time::Duration;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -48,14 +54,15 @@ use std::time::Instant;
 use convoke_core::Panic;
 use convoke_core::raw::Random;
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
-use convoke_io::driver::Finished;
 
 use crashed::CrashedSockets;
 use hosts::Host;
 use link::Links;
-use socket::Socket;
-pub(crate) use trace::PRINTS;
+use notifications::Notifications;
+use ready::Ready;
+use sockets::Sockets;
 use trace::Trace;
+pub(crate) use trace::{PRINTS, RecordedTrace};
 use underway::Underway;
 
 /// The shared state of a simulation behind its lock, and its start time.
@@ -77,15 +84,20 @@ pub(crate) struct WorldState {
     pub(crate) plan: Option<Plan>,
     /// The run has ended: writes of destructors have no effect.
     pub(crate) is_over: bool,
-    sockets: BTreeMap<SocketId, Socket>,
+    sockets: Sockets,
     crashed: CrashedSockets,
-    sockets_added: u64,
     underway: Underway,
-    /// Finished operations and wakers, to be completed after the lock is released.
-    finished: Vec<Finished>,
+    ready: Ready,
+    /// Finished operations and wakers of hosts that are down, to be notified after the lock is released.
+    finished: Notifications,
     /// Values of crashed disks, to be dropped after the lock is released.
     discarded: Vec<Box<dyn Any + Send>>,
+    /// True if the next `wait` of a driver that is alone returns at once.
     woken: bool,
+    /// True if a thread blocks in `wait`.
+    sleeps: bool,
+    /// True if a thread that blocks in `wait` must be woken.
+    wakes: bool,
     /// Hosts whose drivers reported operations in flight, and are woken when there are none left.
     pub(crate) waiting_for_idle: Vec<HostId>,
 }
@@ -100,13 +112,15 @@ impl World {
             trace: Trace::new(),
             plan: None,
             is_over: false,
-            sockets: BTreeMap::new(),
+            sockets: Sockets::default(),
             crashed: CrashedSockets::default(),
-            sockets_added: 0,
             underway: Underway::default(),
-            finished: Vec::new(),
+            ready: Ready::default(),
+            finished: Notifications::default(),
             discarded: Vec::new(),
             woken: false,
+            sleeps: false,
+            wakes: false,
             waiting_for_idle: Vec::new(),
         };
         Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: Instant::now() })
@@ -118,63 +132,71 @@ impl World {
     }
 
     /// Calls `act` under the lock. Then, without the lock, completes the operations that `act` has finished.
+    #[inline]
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut WorldState) -> R) -> R {
         let mut state = self.lock();
         let result = act(&mut state);
+        if state.has_consequences() {
+            self.follow_up(state);
+        }
+        result
+    }
+
+    /// Does what must be done without the lock. Out of line: most calls have no consequences.
+    #[inline(never)]
+    fn follow_up(&self, mut state: MutexGuard<'_, WorldState>) {
         let finished = core::mem::take(&mut state.finished);
         let discarded = core::mem::take(&mut state.discarded);
-        let wakes = !state.waiting_for_idle.is_empty() && state.has_become_idle();
+        state.woken |= state.has_become_idle();
+        let wakes = state.sleeps && (state.woken || core::mem::take(&mut state.wakes));
         drop(state);
+        if wakes {
+            self.woken.notify_all();
+        }
         drop(finished);
         for disk in discarded {
             // The panic hook has already reported a panic of a destructor.
             let _ = Panic::catch(|| drop(disk));
         }
-        if wakes {
-            self.wake();
-        }
-        result
     }
 
-    /// Returns the simulated time of the next arrival.
-    pub(crate) fn next_arrival(&self) -> Option<Duration> {
-        self.lock().underway.next()
+    /// Returns the simulated time.
+    pub(crate) fn now(&self) -> Duration {
+        self.lock().now
     }
 
-    /// Advances the time to `to`, unless it is past, and delivers what arrives until then.
-    pub(crate) fn jump(&self, to: Duration) {
-        self.with(|state| {
-            state.now = state.now.max(to);
+    /// Delivers what has arrived by now, and notifies the waiters of a host.
+    pub(crate) fn check(&self, host: HostId) {
+        let notifications = self.with(|state| {
             state.deliver_due();
+            state.take_notifications(host)
         });
+        drop(notifications);
     }
 
-    /// Advances the time to `until` or to the next arrival, whichever is earlier. If there is neither, blocks
-    /// until another thread wakes it.
-    pub(crate) fn wait(&self, until: Option<Duration>) {
+    /// Advances the time to `until` or to the next arrival, whichever is earlier, and notifies the waiters of
+    /// a host. If there is neither, blocks until another thread wakes it.
+    pub(crate) fn wait(&self, host: HostId, until: Option<Duration>) {
         let mut state = self.lock();
-        loop {
-            if core::mem::take(&mut state.woken) {
-                return;
-            }
+        while !core::mem::take(&mut state.woken) && state.host(host).notifications.is_empty() {
             if let Some(next) = state.underway.next().into_iter().chain(until).min() {
-                drop(state);
-                return self.jump(next);
+                state.now = state.now.max(next);
+                break;
             }
+            (state.sleeps, state.wakes) = (true, false);
             state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.sleeps = false;
         }
+        drop(state);
+        self.check(host);
     }
 
-    pub(crate) fn wake(&self) {
-        self.lock().woken = true;
-        self.woken.notify_all();
-    }
-
-    pub(crate) fn choose(&self, queued: usize) -> usize {
-        let mut state = self.lock();
-        let chosen = state.random.below(queued);
-        state.trace.note_choice(chosen);
-        chosen
+    /// Wakes the driver of a host.
+    pub(crate) fn wake(&self, host: HostId) {
+        self.with(|state| {
+            state.woken = true;
+            state.mark_ready(host);
+        });
     }
 
     fn lock(&self) -> MutexGuard<'_, WorldState> {
@@ -183,6 +205,15 @@ impl World {
 }
 
 impl WorldState {
+    /// Returns true if something must be done after the lock is released.
+    #[inline]
+    fn has_consequences(&self) -> bool {
+        !self.finished.is_empty()
+            || !self.discarded.is_empty()
+            || !self.waiting_for_idle.is_empty()
+            || self.sleeps && (self.woken || self.wakes)
+    }
+
     /// Returns true if a host that waited for it has no operation in flight any more, and removes it from the
     /// list.
     fn has_become_idle(&mut self) -> bool {

@@ -11,11 +11,7 @@ use super::hosts::Transport;
 use super::listener::Listener;
 use super::stream::Stream;
 use super::waiting::Direction;
-use super::{HostId, WorldState};
-
-/// The id of a socket. No id is used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SocketId(u64);
+use super::{HostId, SocketId, WorldState};
 
 #[derive(Debug)]
 pub(super) struct Socket {
@@ -108,8 +104,6 @@ impl Socket {
 impl WorldState {
     /// Adds a socket.
     pub(super) fn add(&mut self, host: HostId, local: Address, kind: Kind, holder: Holder) -> SocketId {
-        let id = SocketId(self.sockets_added);
-        self.sockets_added += 1;
         let window = self.hosts[host.0].limits.window;
         let options = Options {
             no_delay: false,
@@ -127,8 +121,7 @@ impl WorldState {
         let (reading, writing) = (Direction::default(), Direction::default());
         let shares_port = false;
         self.host(host).open += usize::from(holder == Holder::Program);
-        self.sockets.insert(id, Socket { host, local, kind, shares_port, options, reading, writing, holder });
-        id
+        self.sockets.insert(Socket { host, local, kind, shares_port, options, reading, writing, holder })
     }
 
     /// Adds a listener or a datagram socket at a free address.
@@ -171,7 +164,7 @@ impl WorldState {
 
     /// Returns the socket, or an error if its host has shut down.
     pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
-        self.crashed.get(id).or_else(|| self.sockets.get_mut(&id)).ok_or_else(gone)
+        self.crashed.get(id).or_else(|| self.sockets.get_mut(id)).ok_or_else(gone)
     }
 
     pub(crate) fn local_address(&mut self, id: SocketId) -> io::Result<Address> {
@@ -180,12 +173,12 @@ impl WorldState {
 
     /// Closes a socket that its program has dropped.
     pub(crate) fn close(&mut self, id: SocketId) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let Some(socket) = self.sockets.get_mut(id) else { return };
         socket.holder = Holder::Network;
         let (host, local) = (socket.host, socket.local.clone());
         self.host(host).open -= 1;
         self.unbind(host, &local, id);
-        match &mut self.sockets.get_mut(&id).expect("found above").kind {
+        match &mut self.sockets.get_mut(id).expect("found above").kind {
             Kind::Stream(_) => self.close_stream(id),
             Kind::Listener(listener) => {
                 let waiting = core::mem::take(&mut listener.pending);
@@ -216,7 +209,7 @@ impl WorldState {
 
     /// Removes a socket. Operations that wait for it fail.
     pub(super) fn forget(&mut self, id: SocketId) {
-        if let Some(socket) = self.sockets.remove(&id) {
+        if let Some(socket) = self.sockets.remove(id) {
             self.fail_waiters(socket);
         }
     }
@@ -224,10 +217,11 @@ impl WorldState {
     /// Shuts down the I/O of a host.
     pub(crate) fn close_host(&mut self, host: HostId) {
         let its_own = self.sockets.iter().filter(|(_, socket)| socket.host == host);
-        let ids: Vec<SocketId> = its_own.map(|(id, _)| *id).collect();
+        let ids: Vec<SocketId> = its_own.map(|(id, _)| id).collect();
+        self.release_notifications(host);
+        self.host(host).up = false;
         ids.into_iter().for_each(|id| self.forget(id));
         let host = self.host(host);
-        host.up = false;
         host.open = 0;
         host.forget_names();
     }
@@ -235,8 +229,9 @@ impl WorldState {
     /// Marks the host as running and returns the number of this run.
     pub(crate) fn boot(&mut self, host: HostId) -> u64 {
         self.note_event(format!("{} starts", self.name(host)));
+        self.mark_ready(host);
         let host = self.host(host);
-        host.up = true;
+        (host.up, host.runs) = (true, true);
         host.run_number
     }
 
@@ -247,7 +242,10 @@ impl WorldState {
             SocketOption::TimeToLive(hops) => options.time_to_live = hops,
             SocketOption::Broadcast(on) => options.broadcast = on,
             SocketOption::SendBuffer(bytes) => options.send_buffer = bytes,
-            SocketOption::ReceiveBuffer(bytes) => options.receive_buffer = bytes,
+            SocketOption::ReceiveBuffer(bytes) => {
+                options.receive_buffer = bytes;
+                self.open_window(id);
+            }
             SocketOption::Linger(linger) => options.linger = linger,
             SocketOption::ReuseAddress(on) => options.reuse_address = on,
             SocketOption::TypeOfService(service) => options.type_of_service = service,

@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 
-use convoke_io::driver::{Address, unsupported};
+use convoke_io::driver::{Address, Interest, unsupported};
 
-use super::packet::Packet;
+use super::event::{Fate, Payload, Way};
+use super::packet::{Packet, SentSegment};
 use super::socket::{Holder, Kind, Socket};
 use super::{HostId, SocketId, Taking, WorldState};
 
@@ -24,15 +25,21 @@ const WINDOW_PROBE_AFTER: Duration = Duration::from_secs(5);
 pub(super) struct Stream {
     pub(super) phase: Phase,
     pub(super) peer: Address,
+    /// The way to the other end.
+    pub(super) way: Way,
     /// The other end, which may be gone, and its host.
     pub(super) other: Option<(SocketId, HostId)>,
     /// Segments that have not been delivered in order yet. The last one has the number `sent - 1`.
     segments: VecDeque<Segment>,
+    /// The bytes of `segments`.
+    written: VecDeque<u8>,
     sent: u64,
     /// Number of written bytes that the other end has not read, as far as this end knows.
     unread: usize,
     write_ended: bool,
     received: VecDeque<u8>,
+    /// Number of bytes that were read and that the other end was not told of.
+    read: usize,
     /// True if nothing will follow what was received.
     read_ended: bool,
     /// The error that the next call returns.
@@ -50,7 +57,7 @@ pub(super) enum Phase {
 
 #[derive(Debug)]
 struct Segment {
-    bytes: Vec<u8>,
+    length: usize,
     is_last: bool,
     arrived: bool,
 }
@@ -61,27 +68,30 @@ impl Stream {
         Self {
             phase: Phase::Fresh,
             peer: Address::Unnamed,
+            way: Way::inside(HostId(0)),
             other: None,
             segments: VecDeque::new(),
+            written: VecDeque::new(),
             sent: 0,
             unread: 0,
             write_ended: false,
             received: VecDeque::new(),
+            read: 0,
             read_ended: false,
             error: None,
             probing: false,
         }
     }
 
-    /// Creates a connected stream.
-    pub(super) fn open(peer: Address, other: SocketId, host: HostId) -> Self {
-        Self { phase: Phase::Open, peer, other: Some((other, host)), ..Self::new() }
+    /// Creates a connected stream. `way` leads to its other end.
+    pub(super) fn open(peer: Address, other: SocketId, way: Way) -> Self {
+        Self { phase: Phase::Open, peer, way, other: Some((other, way.to())), ..Self::new() }
     }
 
     /// Creates a stream with the same peer and nothing in transit; `None` if this one has nothing in transit.
     pub(super) fn without_what_is_underway(&self) -> Option<Self> {
-        let (other, host) = self.other.filter(|_| !self.segments.is_empty() && self.phase == Phase::Open)?;
-        Some(Self::open(self.peer.clone(), other, host))
+        let (other, _) = self.other.filter(|_| !self.segments.is_empty() && self.phase == Phase::Open)?;
+        Some(Self::open(self.peer.clone(), other, self.way))
     }
 
     /// Takes the error that ended the connection, if no call has returned it yet.
@@ -95,11 +105,23 @@ impl Stream {
             || self.error.is_some()
             || matches!(self.phase, Phase::Broken | Phase::Fresh)
     }
+
+    /// Receives the first `count` bytes of `from`, and removes them there.
+    fn take_bytes(&mut self, from: &mut VecDeque<u8>, count: usize) {
+        if self.received.is_empty() && from.len() == count {
+            return core::mem::swap(&mut self.received, from);
+        }
+        let (front, back) = from.as_slices();
+        let in_front = front.len().min(count);
+        self.received.extend(&front[..in_front]);
+        self.received.extend(&back[..count - in_front]);
+        from.drain(..count);
+    }
 }
 
 impl WorldState {
     pub(super) fn stream_mut(&mut self, id: SocketId) -> Option<&mut Stream> {
-        self.sockets.get_mut(&id)?.as_stream()
+        self.sockets.get_mut(id)?.as_stream()
     }
 
     fn stream_or_error(&mut self, id: SocketId) -> io::Result<&mut Stream> {
@@ -130,8 +152,13 @@ impl WorldState {
         buffer[..in_front].copy_from_slice(&front[..in_front]);
         buffer[in_front..count].copy_from_slice(&back[..count - in_front]);
         if taking == Taking::Takes {
-            stream.received.drain(..count);
-            self.send_window_update(id, count);
+            if count == stream.received.len() {
+                stream.received.clear();
+            } else {
+                stream.received.drain(..count);
+            }
+            stream.read += count;
+            self.open_window(id);
         }
         Ok(count)
     }
@@ -159,13 +186,13 @@ impl WorldState {
             return Err(ErrorKind::WouldBlock.into());
         }
         let count = self.shortened(id, free.min(bytes.len()).min(SEGMENT));
-        self.send_segment(id, bytes[..count].into(), false);
+        self.send_segment(id, &bytes[..count], false);
         Ok(count)
     }
 
     /// Returns `most`, or sometimes a smaller number greater than zero.
     fn shortened(&mut self, id: SocketId, most: usize) -> usize {
-        let socket = &self.sockets[&id];
+        let socket = &self.sockets[id];
         let host = socket.host;
         let other = match &socket.kind {
             Kind::Stream(stream) => stream.other.map_or(host, |(_, host)| host),
@@ -193,7 +220,7 @@ impl WorldState {
         let Some(stream) = self.stream_mut(id) else { return 0 };
         let (other, unread) = (stream.other, stream.unread);
         let Some((other, host)) = other else { return 0 };
-        let window = match self.sockets.get(&other) {
+        let window = match self.sockets.get(other) {
             Some(socket) => socket.options.receive_buffer,
             // This end does not know yet that the other one is gone.
             None => self.hosts[host.0].limits.window,
@@ -201,118 +228,142 @@ impl WorldState {
         window.saturating_sub(unread)
     }
 
-    fn send_segment(&mut self, id: SocketId, bytes: Vec<u8>, is_last: bool) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let host = socket.host;
-        let Some(stream) = socket.as_stream() else { return };
-        let Some((other, other_host)) = stream.other else { return };
-        let number = stream.sent;
-        let length = bytes.len();
+    fn send_segment(&mut self, id: SocketId, bytes: &[u8], is_last: bool) {
+        let Some(stream) = self.stream_mut(id) else { return };
+        let Some((other, _)) = stream.other else { return };
+        let (number, way, length) = (stream.sent, stream.way, bytes.len());
         stream.sent += 1;
         stream.unread += length;
         stream.write_ended |= is_last;
-        stream.segments.push_back(Segment { bytes, is_last, arrived: false });
-        if host != other_host {
-            let what = if is_last { "end of stream".to_owned() } else { format!("{length} bytes") };
-            self.note(format!("{}: {what}", self.way(host, id)));
-            let resets = self.links.of(host, other_host).resets;
+        stream.segments.push_back(Segment { length, is_last, arrived: false });
+        stream.written.extend(bytes);
+        let read = core::mem::take(&mut stream.read);
+        let payload = if is_last { Payload::EndOfStream } else { Payload::Bytes(length as u32) };
+        if !way.is_inside() {
+            let resets = self.links.of(way.from(), way.to()).resets;
             if self.random.chance(resets) {
+                self.note_packet(way, payload, Fate::Sent);
+                self.note_break(format!("{}: the link resets the connection", self.ends(way.from(), id)));
                 self.fail(id, ErrorKind::ConnectionReset);
                 return self.fail(other, ErrorKind::ConnectionReset);
             }
         }
-        self.send(host, other_host, Packet::Segment { from: id, number });
+        self.send(way, Packet::Segment(SentSegment { from: id, number, payload, read }));
     }
 
     /// Handles the arrival of a segment: delivers it and the later ones that arrived before it, in order.
-    pub(super) fn segment_arrived(&mut self, from: SocketId, number: u64) {
-        let Some(stream) = self.stream_mut(from) else { return };
-        let Some((other, _)) = stream.other else { return };
+    pub(super) fn segment_arrived(&mut self, way: Way, sent: SentSegment) {
+        let SentSegment { from, number, payload, read } = sent;
+        let gone = |state: &mut Self| state.note_packet(way, payload, Fate::MetNoConnection);
+        let Some(stream) = self.stream_mut(from) else { return gone(self) };
+        let Some((other, _)) = stream.other else { return gone(self) };
         let first = stream.sent - stream.segments.len() as u64;
         let Some(arrived) =
             number.checked_sub(first).and_then(|index| stream.segments.get_mut(index as usize))
         else {
-            return;
+            return gone(self);
         };
         arrived.arrived = true;
-        let in_order = stream.segments.iter().take_while(|segment| segment.arrived).count();
-        let segments: Vec<Segment> = stream.segments.drain(..in_order).collect();
-        for segment in segments {
-            self.take_in(from, other, segment);
+        self.note_packet(way, payload, if number == first { Fate::Arrived } else { Fate::ArrivedEarly });
+        self.window_updated(other, read);
+        while let Some(stream) = self.stream_mut(from)
+            && stream.segments.front().is_some_and(|segment| segment.arrived)
+            && let Some(segment) = stream.segments.pop_front()
+        {
+            let mut written = core::mem::take(&mut stream.written);
+            self.take_in(from, other, &segment, &mut written);
+            // The arrival may have broken the connection, and then the rest is not delivered.
+            if let Some(stream) = self.stream_mut(from).filter(|stream| stream.phase == Phase::Open) {
+                stream.written = written;
+            }
         }
         let is_done = |socket: &mut Socket| {
             socket.holder == Holder::Network
                 && socket.as_stream().is_some_and(|stream| stream.segments.is_empty())
         };
-        if self.sockets.get_mut(&from).is_some_and(is_done) {
+        if self.sockets.get_mut(from).is_some_and(is_done) {
             self.forget(from);
         }
     }
 
-    /// Delivers a segment to the other end.
-    fn take_in(&mut self, from: SocketId, other: SocketId, segment: Segment) {
+    /// Delivers a segment to the other end. Its bytes are the first ones of `written`, and are removed.
+    fn take_in(&mut self, from: SocketId, other: SocketId, segment: &Segment, written: &mut VecDeque<u8>) {
         if self.stream_mut(other).is_some_and(|stream| stream.phase == Phase::Connecting) {
             // It has overtaken the packet that confirms the connection.
             self.connected(other, from);
         }
-        let held = self.sockets.get(&other).is_some_and(|socket| socket.holder != Holder::Network);
+        let held = self.sockets.get(other).is_some_and(|socket| socket.holder != Holder::Network);
         let stream = self.stream_mut(other).filter(|stream| held && stream.phase == Phase::Open);
         let Some(stream) = stream else {
-            if !segment.bytes.is_empty() {
+            written.drain(..segment.length);
+            if segment.length > 0 {
                 self.forget_orphan(other);
                 self.reset_back(from);
             }
             return;
         };
         if stream.read_ended {
-            self.send_window_update(other, segment.bytes.len());
+            written.drain(..segment.length);
+            stream.read += segment.length;
+            self.open_window(other);
         } else {
-            stream.received.extend(&segment.bytes);
+            stream.take_bytes(written, segment.length);
             stream.read_ended |= segment.is_last;
         }
-        self.settle(other);
+        self.settle_direction(other, Interest::Read);
     }
 
     fn forget_orphan(&mut self, id: SocketId) {
-        if self.sockets.get(&id).is_some_and(|socket| socket.holder == Holder::Network) {
+        if self.sockets.get(id).is_some_and(|socket| socket.holder == Holder::Network) {
             self.forget(id);
         }
     }
 
     /// Sends a reset to a stream whose other end is gone.
     pub(super) fn reset_back(&mut self, to: SocketId) {
-        let Some(socket) = self.sockets.get_mut(&to) else { return };
-        let host = socket.host;
-        let other = socket.as_stream().and_then(|stream| stream.other);
-        let from = other.map_or(host, |(_, host)| host);
-        self.send(from, host, Packet::Reset { to });
+        if let Some(way) = self.stream_mut(to).map(|stream| stream.way) {
+            self.send(way.back(), Packet::Reset { to });
+        }
     }
 
-    /// Tells the other end that `bytes` of what it sent were read or dropped.
-    fn send_window_update(&mut self, id: SocketId, bytes: usize) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let host = socket.host;
-        if let Some((to, other_host)) = socket.as_stream().and_then(|stream| stream.other) {
-            self.send(host, other_host, Packet::WindowUpdate { to, bytes });
+    /// Tells the other end how many bytes were read, if they are half a window or more. Fewer bytes are told
+    /// with the next segment, as in real kernels.
+    pub(super) fn open_window(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get_mut(id) else { return };
+        let window = socket.options.receive_buffer;
+        let Some(stream) = socket.as_stream() else { return };
+        let Some((to, _)) = stream.other else { return };
+        let (way, read) = (stream.way, stream.read);
+        if read > 0 && (way.is_inside() || read >= window / 2) {
+            stream.read = 0;
+            self.send(way, Packet::WindowUpdate { to, bytes: read });
         }
     }
 
     pub(super) fn window_updated(&mut self, id: SocketId, bytes: usize) {
-        if let Some(stream) = self.stream_mut(id) {
+        if bytes > 0
+            && let Some(stream) = self.stream_mut(id)
+        {
             stream.unread = stream.unread.saturating_sub(bytes);
-            self.settle(id);
+            self.settle_direction(id, Interest::Write);
         }
     }
 
     /// Ends the connection with an error. Bytes that have arrived can still be read.
     pub(super) fn fail(&mut self, id: SocketId, why: ErrorKind) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let Some(socket) = self.sockets.get_mut(id) else { return };
         let (host, holder) = (socket.host, socket.holder);
         let Some(stream) = socket.as_stream().filter(|stream| stream.phase != Phase::Broken) else { return };
-        stream.phase = Phase::Broken;
+        let was_open = core::mem::replace(&mut stream.phase, Phase::Broken) == Phase::Open;
         stream.error = Some(why);
         stream.segments.clear();
-        self.note(format!("{}: connection ends: {why}", self.way(host, id)));
+        stream.written.clear();
+        let ends = self.ends(host, id);
+        if was_open {
+            self.note_break(format!("{ends}: connection ends: {why}"));
+        } else {
+            self.note_event(format!("{ends}: cannot connect: {why}"));
+        }
         if holder == Holder::Network {
             self.forget(id);
         } else {
@@ -332,7 +383,7 @@ impl WorldState {
             stream.read_ended = true;
         }
         if how != Shutdown::Read && !stream.write_ended {
-            self.send_segment(id, Vec::new(), true);
+            self.send_segment(id, &[], true);
         }
         self.settle(id);
         Ok(())
@@ -340,17 +391,20 @@ impl WorldState {
 
     /// Closes a stream that its program has dropped. Written bytes are still delivered.
     pub(super) fn close_stream(&mut self, id: SocketId) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let Some(socket) = self.sockets.get_mut(id) else { return };
+        let host = socket.host;
         let resets = socket.options.linger.is_some_and(|linger| linger.is_zero());
         let Some(stream) = socket.as_stream() else { return };
         if stream.phase != Phase::Open {
             return self.forget(id);
         }
         if resets || !stream.received.is_empty() {
+            let why = if resets { "without lingering" } else { "before all bytes were read" };
+            self.note_break(format!("{}: closed {why}, which resets the connection", self.ends(host, id)));
             return self.abort(id);
         }
         if !stream.write_ended {
-            self.send_segment(id, Vec::new(), true);
+            self.send_segment(id, &[], true);
         }
         if self.stream_mut(id).is_some_and(|stream| stream.segments.is_empty()) {
             self.forget(id);
@@ -359,12 +413,11 @@ impl WorldState {
 
     /// Removes a stream at once and sends a reset to its other end.
     pub(super) fn abort(&mut self, id: SocketId) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let host = socket.host;
-        let other = socket.as_stream().and_then(|stream| stream.other);
+        let Some(stream) = self.stream_mut(id) else { return };
+        let (way, other) = (stream.way, stream.other);
         self.forget(id);
-        if let Some((to, other_host)) = other {
-            self.send(host, other_host, Packet::Reset { to });
+        if let Some((to, _)) = other {
+            self.send(way, Packet::Reset { to });
         }
     }
 
@@ -384,7 +437,7 @@ impl WorldState {
 
     /// Schedules keep-alive probes, if the option is set.
     pub(super) fn keep_alive(&mut self, id: SocketId) {
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        let Some(socket) = self.sockets.get_mut(id) else { return };
         let (host, after) = (socket.host, socket.options.keep_alive);
         let (Some(after), Some(stream)) = (after, socket.as_stream()) else { return };
         if stream.phase == Phase::Open && !stream.probing {
@@ -396,13 +449,13 @@ impl WorldState {
     /// Schedules probes for streams to a crashed host: a kernel probes a peer whose window stays closed.
     pub(super) fn schedule_probes(&mut self, gone: HostId) {
         let mut asking = Vec::new();
-        for (id, socket) in &mut self.sockets {
+        for (id, socket) in self.sockets.iter_mut() {
             let host = socket.host;
             if let Some(stream) = socket.as_stream()
                 && stream.other.is_some_and(|(_, other)| other == gone)
                 && !core::mem::replace(&mut stream.probing, true)
             {
-                asking.push((*id, host));
+                asking.push((id, host));
             }
         }
         for (id, host) in asking {
@@ -412,12 +465,13 @@ impl WorldState {
 
     pub(super) fn probe(&mut self, id: SocketId) {
         let window_is_full = self.free_window(id) == 0;
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let (host, wanted) = (socket.host, socket.options.keep_alive.is_some() || window_is_full);
+        let Some(socket) = self.sockets.get_mut(id) else { return };
+        let wanted = socket.options.keep_alive.is_some() || window_is_full;
         let Some(stream) = socket.as_stream() else { return };
         stream.probing = false;
-        if let Some((_, other_host)) = stream.other.filter(|_| wanted) {
-            self.send(host, other_host, Packet::Probe { from: id });
+        let way = stream.way;
+        if stream.other.is_some() && wanted {
+            self.send(way, Packet::Probe { from: id });
             self.keep_alive(id);
         }
     }

@@ -47,7 +47,7 @@ impl WorldState {
         if let Some(dead) = self.crashed.get(id) {
             return dead.take_parked(operation);
         }
-        let socket = self.sockets.get_mut(&id)?;
+        let socket = self.sockets.get_mut(id)?;
         let taken = socket.take_parked(operation)?;
         let host = socket.host;
         self.host(host).in_flight -= 1;
@@ -70,7 +70,7 @@ impl WorldState {
         if self.is_ready(id, interest) {
             return (None, Some(waker));
         }
-        let Some(socket) = self.sockets.get_mut(&id) else { return (None, Some(waker)) };
+        let Some(socket) = self.sockets.get_mut(id) else { return (None, Some(waker)) };
         let watched = socket.direction(interest).watchers.watch(ticket, waker);
         let host = socket.host;
         self.host(host).in_flight += usize::from(watched.is_new);
@@ -82,7 +82,7 @@ impl WorldState {
         if let Some(dead) = self.crashed.get(id) {
             return dead.direction(interest).watchers.unwatch(ticket);
         }
-        let socket = self.sockets.get_mut(&id)?;
+        let socket = self.sockets.get_mut(id)?;
         let waker = socket.direction(interest).watchers.unwatch(ticket)?;
         let host = socket.host;
         self.host(host).in_flight -= 1;
@@ -91,30 +91,34 @@ impl WorldState {
 
     /// Finishes what can be finished after a change of the socket.
     pub(super) fn settle(&mut self, id: SocketId) {
-        for interest in [Interest::Read, Interest::Write] {
-            self.settle_operations(id, interest);
-            if self.is_ready(id, interest)
-                && let Some(socket) = self.sockets.get_mut(&id)
-            {
-                let host = socket.host;
-                while let Some(waker) = socket.direction(interest).watchers.take() {
-                    self.hosts[host.0].in_flight -= 1;
-                    self.finished.push(Finished::waking(waker));
-                }
-            }
+        self.settle_direction(id, Interest::Read);
+        self.settle_direction(id, Interest::Write);
+    }
+
+    /// Finishes what can be finished after a change that concerns only reading, or only writing.
+    pub(super) fn settle_direction(&mut self, id: SocketId, interest: Interest) {
+        self.settle_operations(id, interest);
+        let Some(socket) = self.sockets.get_mut(id) else { return };
+        let host = socket.host;
+        if socket.direction(interest).watchers.is_empty() || !self.is_ready(id, interest) {
+            return;
+        }
+        while let Some(socket) = self.sockets.get_mut(id)
+            && let Some(waker) = socket.direction(interest).watchers.take()
+        {
+            self.notify(host, Finished::waking(waker));
         }
     }
 
     fn settle_operations(&mut self, id: SocketId, interest: Interest) {
-        while let Some(socket) = self.sockets.get_mut(&id) {
+        while let Some(socket) = self.sockets.get_mut(id) {
             let host = socket.host;
             let Some(mut operation) = socket.direction(interest).parked.pop() else { return };
             let result = self.attempt(id, &mut operation);
-            match (result, self.sockets.get_mut(&id)) {
+            match (result, self.sockets.get_mut(id)) {
                 (None, Some(socket)) => return socket.direction(interest).parked.put_back(operation),
                 (result, _) => {
-                    self.host(host).in_flight -= 1;
-                    self.finished.push(operation.finish(result.unwrap_or_else(|| Err(gone()))));
+                    self.notify(host, operation.finish(result.unwrap_or_else(|| Err(gone()))));
                 }
             }
         }
@@ -124,12 +128,10 @@ impl WorldState {
     pub(super) fn fail_waiters(&mut self, mut socket: Socket) {
         for direction in [&mut socket.reading, &mut socket.writing] {
             while let Some(operation) = direction.parked.pop() {
-                self.hosts[socket.host.0].in_flight -= 1;
-                self.finished.push(operation.finish(Err(gone())));
+                self.notify(socket.host, operation.finish(Err(gone())));
             }
             while let Some(waker) = direction.watchers.take() {
-                self.hosts[socket.host.0].in_flight -= 1;
-                self.finished.push(Finished::waking(waker));
+                self.notify(socket.host, Finished::waking(waker));
             }
         }
     }
@@ -149,7 +151,7 @@ impl WorldState {
     /// Returns true if an attempt would not block. A socket that is gone is ready: the attempt returns the
     /// error.
     fn is_ready(&mut self, id: SocketId, interest: Interest) -> bool {
-        let Some(socket) = self.sockets.get(&id) else { return true };
+        let Some(socket) = self.sockets.get(id) else { return true };
         match (&socket.kind, interest) {
             (Kind::Stream(stream), Interest::Read) => stream.is_readable(),
             (Kind::Stream(_), Interest::Write) => self.is_writable(id),

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod checks;
+mod clocks;
 mod crash;
 mod crash_anywhere;
 mod disk;
@@ -15,3 +16,4 @@ mod idle_copies;
 mod lingering_close;
 mod network;
 mod seeds;
+mod trace;

@@ -390,3 +390,89 @@ fn datagrams_to_a_group_reach_its_members() {
     });
     sim.run();
 }
+
+/// The number of connections that break while twenty seeds ask a server fifty times.
+fn broken_connections(link: &Link) -> usize {
+    let mut broken = 0;
+    for seed in 0..if cfg!(miri) { 1 } else { 20 } {
+        let mut sim = Sim::new(seed);
+        sim.links(link.clone());
+        sim.host("server").daemon().run(echo);
+        sim.host("client").run(|| async {
+            let Ok(stream) = TcpStream::connect("server:7").await else { return };
+            for _ in 0..50 {
+                if says(&stream, b"hello").await.is_err() {
+                    return;
+                }
+            }
+        });
+        let report = sim.run();
+        broken += usize::from(report.trace().iter().any(|line| line.is_break()));
+    }
+    broken
+}
+
+#[test]
+fn the_usual_link_breaks_no_connection_and_a_rough_one_does() {
+    assert_eq!(broken_connections(&Link::usual()), 0);
+    assert_ne!(broken_connections(&Link::rough().resets(0.05)), 0);
+}
+
+/// The number of packets that only open a window.
+fn window_updates(report: &convoke::sim::SimReport) -> usize {
+    report.trace().iter().filter(|line| line.what().contains(" window opened by ")).count()
+}
+
+#[test]
+fn a_window_is_opened_by_the_answers_of_a_dialogue() {
+    let mut sim = Sim::new(1);
+    sim.host("server").receive_window(64).daemon().run(echo);
+    sim.host("client").receive_window(64).run(|| async {
+        let stream = TcpStream::connect("server:7").await?;
+        for _ in 0..50 {
+            says(&stream, b"hello").await?;
+        }
+        std::io::Result::Ok(())
+    });
+    assert_eq!(window_updates(&sim.run()), 0, "ten times the window is sent, and each answer opens it");
+}
+
+#[test]
+fn a_window_is_opened_by_itself_if_there_are_no_answers() {
+    let mut sim = Sim::new(1);
+    sim.host("sink").receive_window(64).run(|| async {
+        let (stream, _) = TcpListener::bind("0.0.0.0:7").await?.accept().await?;
+        let mut heard = 0;
+        while let count @ 1.. = stream.read(&mut [0; 10]).await? {
+            heard += count;
+        }
+        assert_eq!(heard, 1000);
+        std::io::Result::Ok(())
+    });
+    sim.host("tap").run(|| async {
+        sleep(SECOND).await;
+        TcpStream::connect("sink:7").await?.write_all(&[0; 1000]).await
+    });
+    assert_ne!(window_updates(&sim.run()), 0);
+}
+
+#[test]
+fn a_window_that_shrinks_does_not_hide_what_was_read() {
+    let mut sim = Sim::new(1);
+    sim.links(Link::calm());
+    sim.host("sink").receive_window(1000).run(|| async {
+        let (stream, _) = TcpListener::bind("0.0.0.0:7").await?.accept().await?;
+        // Less than half the window: the sender is told with the next bytes, and none are written.
+        stream.read_exact(&mut [0; 400]).await?;
+        stream.set_recv_buffer_size(100)?;
+        stream.read_exact(&mut [0; 100]).await
+    });
+    sim.host("tap").run(|| async {
+        sleep(SECOND).await;
+        let stream = TcpStream::connect("sink:7").await?;
+        stream.write_all(&[0; 400]).await?;
+        sleep(SECOND).await;
+        stream.write_all(&[0; 100]).await
+    });
+    sim.run();
+}

@@ -25,7 +25,7 @@ use convoke_sync::OwnedPermit;
 
 /// The time that a task which was asked to stop waits for its blocking work, if [`grace`](Blocking::grace) is
 /// not called.
-pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
+pub const DEFAULT_BLOCKING_GRACE: Duration = Duration::from_secs(5);
 
 pin_project! {
     /// The future of [`blocking()`](super::blocking()).
@@ -93,7 +93,7 @@ where
             alarm: Alarm::new(),
             until: None,
             stopped: false,
-            grace: DEFAULT_GRACE,
+            grace: DEFAULT_BLOCKING_GRACE,
             watch: StopWatch::new(),
         }
     }
@@ -178,7 +178,7 @@ impl<T: Send + 'static> Running<T> {
     where
         F: FnOnce(Inside) -> T + Send + 'static,
     {
-        let env = frame.operation_owner().env().child();
+        let env = frame.child_env();
         let inside = Inside { env: env.with(Changes::new().stop_token(self.source.token())) };
         let shared = self.shared.clone();
         lock(&shared).has_ended = false;

@@ -23,7 +23,7 @@ mod threads;
 #[path = "threads_of_a_model.rs"]
 mod threads;
 
-pub use future::{Blocking, DEFAULT_GRACE};
+pub use future::{Blocking, DEFAULT_BLOCKING_GRACE};
 pub use inside::Inside;
 pub use overdue::{Overdue, set_overdue_hook};
 pub use pool::{BlockingPool, DEFAULT_THREADS, POOL};

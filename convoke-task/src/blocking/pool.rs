@@ -20,16 +20,14 @@ pub const DEFAULT_THREADS: usize = 256;
 /// own.
 ///
 /// ```
-/// use convoke::executor::{BlockingPool, POOL};
+/// use convoke::executor::{BlockingPool, POOL, block_on_with};
 /// use convoke::env::Changes;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let one_at_a_time = Changes::new().local(&POOL, BlockingPool::new(1));
-/// let outcome = sync_wait_with(
-///     one_at_a_time,
-///     task(async { blocking(|_| std::fs::metadata(".").is_ok()).await }),
-/// );
+/// let outcome = block_on_with(one_at_a_time, async {
+///     blocking(|_| std::fs::metadata(".").is_ok()).await
+/// });
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 pub static POOL: Local<BlockingPool> = Local::inherited("threads for blocking work");

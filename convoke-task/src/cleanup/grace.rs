@@ -22,15 +22,15 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 /// ```
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::cleanup::GRACE;
 /// use convoke::env::Changes;
+/// use convoke::executor::block_on_with;
 ///
 /// let short = Changes::new().local(&GRACE, Duration::from_millis(1));
-/// let outcome = sync_wait_with(short, task(async {
-///     // A clean-up that never ends by itself: it is stopped, and reported on stderr.
-///     ensure(async |_| never::<()>().await, async { 7 }).await
-/// }));
+/// let outcome = block_on_with(short, async {
+///     // A clean-up that would take an hour: it is stopped, and reported on stderr.
+///     ensure(async |_| sleep(Duration::from_secs(3600)).await, async { 7 }).await
+/// });
 /// assert_eq!(outcome, Outcome::Value(7));
 /// ```
 pub static GRACE: Local<Duration> = Local::inherited("clean-up grace period");
@@ -54,7 +54,7 @@ impl Grace {
     pub(super) fn new(set: Option<Duration>) -> Self {
         Frame::current(|frame| {
             let env = frame.map(|frame| frame.operation_owner().env());
-            let around = || env.and_then(|env| env.local(&GRACE).copied());
+            let around = || frame.and_then(|frame| frame.local(&GRACE).copied());
             let grace = set.or_else(around).unwrap_or(DEFAULT_GRACE);
             // An executor without timers has the clock of the process. The timer thread is not started for
             // this alone.

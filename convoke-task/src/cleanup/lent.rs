@@ -9,7 +9,9 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::{Arc, Mutex};
+use convoke_core::raw::sync::Mutex;
+
+use crate::frame_arc::FrameArc;
 
 /// Resource that is lent to a body of [`using`](super::using) or [`cleanups`](super::cleanups). It
 /// dereferences to the resource. It must not be moved out of the body: then the resource is not closed, which
@@ -17,15 +19,15 @@ use convoke_core::raw::sync::{Arc, Mutex};
 pub struct Lent<R> {
     /// `Some` until it is dropped.
     resource: Option<R>,
-    back: Arc<Mutex<Option<R>>>,
+    back: FrameArc<Mutex<Option<R>>>,
 }
 
 /// The other end, which takes the resource back.
-pub(super) struct Lender<R>(Arc<Mutex<Option<R>>>);
+pub(super) struct Lender<R>(FrameArc<Mutex<Option<R>>>);
 
 /// Lends a resource.
 pub(super) fn lend<R>(resource: R) -> (Lent<R>, Lender<R>) {
-    let back = Arc::new(Mutex::new(None));
+    let back = FrameArc::in_task(|| Mutex::new(None));
     (Lent { resource: Some(resource), back: back.clone() }, Lender(back))
 }
 

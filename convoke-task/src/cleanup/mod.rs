@@ -47,6 +47,8 @@ pub use lent::Lent;
 #[cfg(feature = "testing")]
 pub use problem::skipping_clean_up;
 pub use problem::{CleanupProblem, ProblemKind, set_cleanup_hook};
-pub(crate) use reported::{report_problem, reported};
+#[doc(hidden)]
+pub use reported::report_problem;
+pub(crate) use reported::reported;
 pub use stack::FirstFailure;
 pub use using::using;

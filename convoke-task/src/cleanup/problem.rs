@@ -14,7 +14,7 @@ pub struct CleanupProblem<'a> {
     pub what: &'static str,
     /// Line that called `using`, `ensure` or `push`, or created the service.
     pub place: &'static Location<'static>,
-    /// What happened.
+    /// Kind of the problem, with its error, panic or stop reason.
     pub kind: ProblemKind<'a>,
 }
 

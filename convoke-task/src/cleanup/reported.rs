@@ -38,10 +38,6 @@ pub(crate) async fn reported(
 
 /// Reports a problem of a clean-up to the hook.
 #[cold]
-pub(crate) fn report_problem(
-    what: &'static str,
-    location: &'static Location<'static>,
-    kind: ProblemKind<'_>,
-) {
+pub fn report_problem(what: &'static str, location: &'static Location<'static>, kind: ProblemKind<'_>) {
     Whose { what, location }.report(kind);
 }

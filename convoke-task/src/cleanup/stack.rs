@@ -3,16 +3,17 @@
 
 use core::fmt;
 use core::future::Future;
-use core::pin::Pin;
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::{Arc, Mutex};
+use convoke_core::raw::sync::Mutex;
 use convoke_core::{CleanupFailure, FailsAs, Panic};
 
 use super::Exit;
 use super::cleanup_output::CleanupOutput;
 use super::closing::{Closed, Closing};
 use super::problem::{ProblemKind, Whose};
+use crate::frame_arc::FrameArc;
+use crate::framed::{Framed, frame_clean_up};
 
 /// One clean-up that has not begun.
 pub(super) struct Entry<'c, E> {
@@ -23,7 +24,7 @@ pub(super) struct Entry<'c, E> {
 /// Starts a clean-up, if its resource was returned. The flag says if an error is returned; otherwise it is
 /// reported.
 type Begin<'c, E> = Box<dyn FnOnce(Exit, bool) -> Option<CleanUp<'c, E>> + Send + 'c>;
-type CleanUp<'c, E> = Pin<Box<dyn Future<Output = Ended<E>> + Send + 'c>>;
+type CleanUp<'c, E> = Framed<dyn Future<Output = Ended<E>> + Send + 'c>;
 
 /// The end of a clean-up, except for what it has reported.
 enum Ended<E> {
@@ -40,7 +41,7 @@ impl<'c, E> Entry<'c, E> {
     {
         let begin = move |exit: Exit, wanted: bool| {
             let clean_up = Closing::within(begin(exit)?);
-            let clean_up: CleanUp<'c, E> = Box::pin(async move {
+            let clean_up: CleanUp<'c, E> = frame_clean_up(async move {
                 match clean_up.await {
                     Closed::Failed(error) if wanted => {
                         let words = error.to_string();
@@ -91,7 +92,7 @@ impl<E> Drop for Stack<'_, E> {
 
 /// Runs all clean-ups, in reverse order. Fails with the first failure, if the body has not failed itself; a
 /// panic counts for more than a failure. All others are reported.
-pub(super) async fn close<E>(stack: Arc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
+pub(super) async fn close<E>(stack: FrameArc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
     let mut first: Option<(Whose, E, String)> = None;
     let mut first_panic = None;
     while let Some(Entry { whose, begin }) = stack.pop() {

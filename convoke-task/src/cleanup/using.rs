@@ -44,7 +44,7 @@ use super::{AsyncClose, Lent};
 ///
 /// async fn length(name: &str) -> std::io::Result<usize> {
 ///     using(Connection("a connection"), async |connection| {
-///         checkpoint().await; // If the task stops here, the connection is still closed.
+///         checkpoint().await; // If it is stopped here, the connection is still closed.
 ///         Ok(connection.0.len() + name.len())
 ///     })
 ///     .await

@@ -7,13 +7,16 @@
 // | file | contents |
 // | --- | --- |
 // | `service.rs`, `error.rs` | the traits of a service; the errors |
+// | `execution_context.rs` | the concept of what runs work and has services |
 // | `registry.rs` | which services there are, which are being made, and the order of their end |
 
 mod error;
+mod execution_context;
 mod registry;
 mod service;
 
 pub use error::ServiceError;
+pub use execution_context::ExecutionContext;
 pub use service::{FromContext, Service};
 
 use core::fmt;

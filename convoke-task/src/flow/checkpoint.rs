@@ -46,21 +46,24 @@ impl Future for Checkpoint {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let goes_on = Frame::current(|frame| {
-            let Some(frame) = frame else { return true };
-            if !self.waited {
-                frame.waits_at(self.location);
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                if !self.waited {
+                    frame.waits_at(self.location);
+                }
+                if frame.honour_stop() {
+                    return Poll::Pending;
+                }
             }
-            !frame.honour_stop()
-        });
-        if !goes_on {
-            return Poll::Pending;
-        }
-        if self.waited {
-            return Poll::Ready(());
-        }
-        self.waited = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
+            if self.waited {
+                return Poll::Ready(());
+            }
+            self.waited = true;
+            match frame {
+                Some(frame) => frame.wake_task(cx.waker()),
+                None => cx.waker().wake_by_ref(),
+            }
+            Poll::Pending
+        })
     }
 }

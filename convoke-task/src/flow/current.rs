@@ -9,19 +9,18 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// Calls `f` with the environment of the running task, or with `None` outside a task.
 ///
 /// ```
-/// use convoke::sender::prelude::*;
-/// use convoke::env::{Changes, Local};
+/// use convoke::env::{self, Local};
+/// use convoke::prelude::*;
 ///
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
 /// fn log_line() -> String {
-///     convoke::env::current::env(|env| {
+///     env::current::env(|env| {
 ///         format!("request {:?}", env.and_then(|env| env.local(&REQUEST)))
 ///     })
 /// }
 ///
-/// let changes = Changes::new().local(&REQUEST, 7);
-/// let line = sync_wait_with(changes, task(async { log_line() }));
+/// let line = block_on(async { env::with_local(&REQUEST, 7, async { log_line() }).await });
 /// assert_eq!(line, Outcome::Value("request Some(7)".to_owned()));
 /// assert_eq!(log_line(), "request None");
 /// ```
@@ -60,5 +59,5 @@ pub fn deadline() -> Option<Instant> {
 
 /// Returns the value of a key in the environment of the running task.
 pub fn local<T: Clone + Send + Sync + 'static>(key: &'static Local<T>) -> Option<T> {
-    Frame::current(|frame| frame.and_then(|frame| frame.operation_owner().env().local(key).cloned()))
+    Frame::current(|frame| frame.and_then(|frame| frame.local(key).cloned()))
 }

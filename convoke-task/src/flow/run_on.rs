@@ -10,7 +10,8 @@ use crate::child_env::ChildInEnv;
 use crate::child_task::task;
 
 /// Runs a future on another executor, and returns to this one with its result. Use
-/// [`reschedule`](super::reschedule()) to move the task for good.
+/// [`reschedule`](super::reschedule()) to move the task for good, and [`with`](super::with()) to change more than
+/// the executor.
 ///
 /// - *Completes with* what the future returns, on the executor of the task that awaits it. Stopped, if the
 ///   future was.

@@ -3,15 +3,14 @@
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
-use convoke_core::raw::{Frame, Polled, budget};
-use convoke_core::{Panic, StopToken, UntilStopped};
+use convoke_core::StopToken;
 use pin_project_lite::pin_project;
 
 use super::catch_stopped::Stopped;
-use crate::pinned::is_there;
-use crate::region::{Region, pass_on_stop};
+use super::until_token::{Ended, UntilToken};
+use crate::region::pass_on_stop;
 
 /// Runs a future until a stop is requested through `token`. Then the future is asked to stop, with that reason,
 /// and awaited: its clean-up runs to its end.
@@ -48,13 +47,7 @@ use crate::region::{Region, pass_on_stop};
 /// ```
 #[doc(alias = "run_until_cancelled")]
 pub fn run_until_stopped<F: IntoFuture>(token: StopToken, future: F) -> RunUntilStopped<F::IntoFuture> {
-    RunUntilStopped {
-        body: Some(future.into_future()),
-        region: Region::new(),
-        requested: token.stopped(),
-        end: End::NotBegun,
-        panic: None,
-    }
+    RunUntilStopped { inner: UntilToken::new(future.into_future(), Some(token)) }
 }
 
 pin_project! {
@@ -62,88 +55,18 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct RunUntilStopped<F> {
         #[pin]
-        body: Option<F>,
-        region: Region,
-        requested: UntilStopped,
-        end: End,
-        // The panic of a stop callback. It is resumed when the body has ended.
-        panic: Option<Panic>,
+        inner: UntilToken<F>,
     }
-}
-
-#[derive(Clone, Copy)]
-enum End {
-    /// The body was not polled yet.
-    NotBegun,
-    /// The body runs. True if it was asked to stop by the token, and not from around.
-    Running { by_token: bool },
-    /// The body has stopped, and the task with it. It may be polled again, by a combinator that still has to
-    /// finish another branch.
-    Stopped,
 }
 
 impl<F: Future> Future for RunUntilStopped<F> {
     type Output = Result<F::Output, Stopped>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if matches!(this.end, End::NotBegun) {
-            if !budget::may_proceed(cx) {
-                return Poll::Pending;
-            }
-            *this.end = End::Running { by_token: false };
-        }
-        let End::Running { by_token } = this.end else { return pass_on_stop() };
-        assert!(is_there(this.body.as_mut()), "`run_until_stopped` polled after it has ended");
-        let held = Frame::held_before();
-        let polled = loop {
-            // A stop from around counts first, if both were requested.
-            if let Err(panic) = Panic::catch(|| this.region.listen(cx)) {
-                this.panic.get_or_insert(panic);
-            }
-            if this.region.stop_reason().is_none()
-                && let Poll::Ready(reason) = this.requested.poll_requested(cx)
-            {
-                *by_token = true;
-                if let Err(panic) = Panic::catch(|| this.region.request_stop(reason)) {
-                    this.panic.get_or_insert(panic);
-                }
-            }
-            let Some(body) = this.body.as_mut().as_pin_mut() else { return Poll::Pending };
-            let polled = this.region.poll(body, cx);
-            // A request that the body made itself is heard at once: the callback has woken this task already.
-            if !matches!(polled, Polled::Pending) || *by_token || !this.requested.token().stop_requested() {
-                break polled;
-            }
-            if this.region.stop_reason().is_some() {
-                break polled;
-            }
-        };
-        let by_token = *by_token;
-        let ended = match polled {
-            Polled::Pending => {
-                if by_token {
-                    // The body is still ending: the task must not end before it.
-                    Frame::hold_current();
-                }
-                return Poll::Pending;
-            }
-            Polled::Ready(value) => Some(Ok(value)),
-            Polled::Stopped if by_token => Some(Err(Stopped::new(this.region.stop_reason()))),
-            Polled::Stopped => None,
-        };
-        budget::spend();
-        Frame::forget_holds(held);
-        this.region.within(|| this.body.set(None));
-        if let Some(panic) = this.panic.take() {
-            panic.resume();
-        }
-        match ended {
-            Some(output) => Poll::Ready(output),
-            None => {
-                *this.end = End::Stopped;
-                pass_on_stop()
-            }
+        match ready!(self.project().inner.poll(cx, || None)) {
+            Ended::Value(value) => Poll::Ready(Ok(value)),
+            Ended::ByToken(reason) => Poll::Ready(Err(Stopped::new(reason))),
+            Ended::Stopped => pass_on_stop(),
         }
     }
 }

@@ -23,15 +23,16 @@ use pin_project_lite::pin_project;
 /// - *Panics* outside a task.
 ///
 /// ```
-/// use convoke::sender::prelude::*;
-/// use convoke::task::stoppable;
 /// use convoke::env::Changes;
+/// use convoke::executor::block_on_with;
+/// use convoke::prelude::*;
+/// use convoke::task::stoppable;
 ///
 /// let source = StopSource::new();
 /// source.request_stop(StopReason::Shutdown);
-/// let outcome = sync_wait_with(
+/// let outcome = block_on_with(
 ///     Changes::new().stop_token(source.token()),
-///     task(async { stoppable(std::future::pending::<()>()).await }),
+///     async { stoppable(std::future::pending::<()>()).await },
 /// );
 /// assert_eq!(outcome, Outcome::Stopped);
 /// ```

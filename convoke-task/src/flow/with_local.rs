@@ -1,19 +1,18 @@
 //! `with_local(&KEY, value, future)`: runs a future with another value of a key.
 
-use core::future::Future;
+use core::future::IntoFuture;
 
-use convoke_core::env::{Changes, Local};
-use convoke_core::raw::AdoptedFuture;
+use convoke_core::env::Local;
 
-use crate::child_env::ChildInEnv;
-use crate::child_task::task;
+use super::with::{InEnv, with};
 
 /// Runs a future in an environment in which a key has this value. All that the future starts sees it too, if
-/// the key is inherited. The future becomes a task of its own, and so must be `Send` and `'static`.
+/// the key is inherited. The future may borrow. Use [`with()`] to change more than one value.
 ///
 /// - *Completes with* what the future returns. Stopped, if the future was.
-/// - *If dropped*, the future is asked to stop, and the task waits for it before it ends.
-/// - *Runs on* the executor of the task that awaits it.
+/// - *If dropped*, the future is dropped.
+/// - *Runs on* the task that awaits it.
+/// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
 /// use convoke::env::Local;
@@ -34,14 +33,13 @@ use crate::child_task::task;
 /// });
 /// assert_eq!(outcome, Outcome::Value((Some(7), None)));
 /// ```
-#[track_caller]
-pub fn with_local<T, F>(key: &'static Local<T>, value: T, future: F) -> WithLocal<F>
+pub fn with_local<T, F>(key: &'static Local<T>, value: T, future: F) -> WithLocal<F::IntoFuture>
 where
     T: Send + Sync + 'static,
-    F: Future<Output: Send> + Send + 'static,
+    F: IntoFuture,
 {
-    AdoptedFuture::new(ChildInEnv::new(task(future), Changes::new().local(key, value)))
+    with().local(key, value).run(future)
 }
 
 /// The future of [`with_local()`].
-pub type WithLocal<F> = AdoptedFuture<ChildInEnv<F>>;
+pub type WithLocal<F> = InEnv<F>;

@@ -41,8 +41,10 @@ use convoke_core::raw::sync::Mutex;
 ///     }
 /// }
 ///
-/// let tree = Tree::Node(vec![Tree::Leaf(1), Tree::Node(vec![Tree::Leaf(2), Tree::Leaf(3)])]);
-/// let sums = sync_generator(async |y| leaves(&tree, &y).await).map(|leaf| leaf * leaf);
+/// let right = Tree::Node(vec![Tree::Leaf(2), Tree::Leaf(3)]);
+/// let tree = Tree::Node(vec![Tree::Leaf(1), right]);
+/// let numbers = sync_generator(async |y| leaves(&tree, &y).await);
+/// let sums = numbers.map(|number| number * number);
 /// assert_eq!(sums.collect::<Vec<_>>(), [1, 4, 9]);
 /// ```
 #[track_caller]

@@ -120,7 +120,7 @@ impl BlockOn for RunLoop {
     fn block_on_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
         let location = Location::caller();
         let executor = ExecutorRef::new(self.executor());
-        let env = Env::new().with(changes.executor(executor));
+        let env = Env::on(executor.clone()).with(changes.executor(executor));
         let waiting = Waiting { outcome: Cell::new(None), done: Cell::new(false) };
         let Some(root) = RootParent::new(&FrameAllocator::recycling(), env, None, waiting) else {
             no_memory::<F>(location).resume()
@@ -130,7 +130,7 @@ impl BlockOn for RunLoop {
         let future = unsafe { Spawnable::borrowing_here(future) };
         let started = self.on_owner_thread(|| RootParent::start(&root, future, ToWaiting, location));
         let panic = match started {
-            Ok(()) => self.run_until(|| root.done.get()),
+            Ok(()) => self.run_until_done(|| root.done.get()),
             Err(future) => {
                 drop(future);
                 root.outcome.set(Some(Outcome::Panicked(no_memory::<F>(location))));

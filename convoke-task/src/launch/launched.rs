@@ -2,19 +2,22 @@
 
 use core::fmt;
 use core::panic::Location;
+use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Frame, Runnable};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::root::{Root, Waiter, discard};
+use crate::Stopped;
 use crate::frame_arc::FrameArc;
 use crate::own_thread::runs_only_here;
 use crate::stop_handle::StopHandle;
 use crate::task_waits::TaskWaits;
 
 /// A task that was [launched](crate::launch()), with all that it awaits and spawns: the one way to wait for
-/// it. In a task, `launched.await` waits, and passes a stop request on. It is a sender, too.
+/// it. In a task, `launched.await` waits, and passes a stop request on. It is a sender, too. In a task of
+/// another runtime, [`poll_join`](Launched::poll_join) waits.
 ///
 /// - *Completes with* what the launched task, or its value handler, returned. Stopped, if the task was. If it
 ///   panicked, the panic is resumed where it is waited for, with the task's name.
@@ -25,7 +28,7 @@ use crate::task_waits::TaskWaits;
 ///   cannot end.
 #[must_use = "dropping it asks the launched task to stop, and blocks until it has; use `wait` to wait for it"]
 pub struct Launched<T> {
-    /// `None` if it was waited for, or became an operation.
+    /// `None` if it was waited for, was joined, or became an operation.
     root: Option<FrameArc<Root<T>>>,
     location: &'static Location<'static>,
 }
@@ -49,7 +52,9 @@ impl<T> Launched<T> {
     /// # Panics
     /// If a callback that is registered with its stop token does.
     pub fn request_stop(&self, reason: StopReason) {
-        self.root().source.request_stop(reason);
+        if let Some(root) = &self.root {
+            root.source.request_stop(reason);
+        }
     }
 
     /// Returns a handle that only asks the launched task to stop: it can be cloned, and go to any thread.
@@ -61,7 +66,7 @@ impl<T> Launched<T> {
     /// Returns true if the launched task has ended and its handlers have been called. Then
     /// [`wait`](Launched::wait) does not block.
     pub fn is_finished(&self) -> bool {
-        self.root().has_ended()
+        self.root.as_ref().is_none_or(|root| root.has_ended())
     }
 
     /// Blocks this thread until the launched task has ended.
@@ -78,6 +83,50 @@ impl<T> Launched<T> {
         );
         let outcome = wait(&self.into_root()).0;
         outcome.resume_panic()
+    }
+
+    /// Polls for the end of the launched task, from a future that need not be in a task of Convoke's: in a task
+    /// of another runtime. In a task, `launched.await` does more: it passes a stop request on.
+    ///
+    /// - *Completes with* what the launched task, or its value handler, returned; or with [`Stopped`], and the
+    ///   reason, if it was stopped.
+    /// - *If dropped*: see [`Launched`]; the thread blocks. `convoke-tokio` has a future that does not.
+    /// - *Panics* if the launched task did, and after completion.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    /// use convoke::task::forever;
+    ///
+    /// let pool = ThreadPool::new(1).unwrap();
+    /// let mut launched = launch(&pool.executor()).start(async { forever().await });
+    /// launched.request_stop(StopReason::Named("enough"));
+    ///
+    /// # fn block_on_another_runtime<F: Future>(future: F) -> F::Output {
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+    /// #             return output;
+    /// #         }
+    /// #         std::thread::yield_now();
+    /// #     }
+    /// # }
+    /// let joined = std::future::poll_fn(|cx| launched.poll_join(cx));
+    /// let stopped = block_on_another_runtime(joined).unwrap_err();
+    /// assert_eq!(stopped.reason(), Some(StopReason::Named("enough")));
+    /// ```
+    #[doc(alias = "JoinHandle")]
+    pub fn poll_join(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Stopped>> {
+        let root = self.root.as_ref().expect("a `Launched` is polled after it has completed");
+        let outcome = core::task::ready!(root.poll_take(cx.waker()));
+        let stopped = Stopped::new(root.source.token().reason());
+        root.wait_until_unique();
+        self.root = None;
+        Poll::Ready(match outcome.resume_panic() {
+            Outcome::Value(value) => Ok(value),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped | Outcome::Panicked(_) => Err(stopped),
+        })
     }
 
     /// Returns true if this is the one thread that could run the launched task.

@@ -41,6 +41,7 @@ use core::panic::Location;
 use std::sync::Arc;
 
 use convoke_core::env::{Changes, Local};
+use convoke_core::raw::{OwnerId, OwnerThread};
 use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Panic, StopToken};
 
 use crate::task::Spawnable;
@@ -57,12 +58,9 @@ use root::{Root, new_root};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
-/// let launched = launch(&pool.executor())
-///     .name("answer")
-///     .start(async { just(6).await * 7 });
+/// let launched = launch(&pool.executor()).name("answer").start(async { 6 * 7 });
 /// assert_eq!(launched.wait(), Outcome::Value(42));
 /// ```
 ///
@@ -70,7 +68,6 @@ use root::{Root, new_root};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::stopped;
 ///
 /// async fn parse(text: &'static str) -> Result<u32, std::num::ParseIntError> {
 ///     text.parse()
@@ -125,8 +122,8 @@ impl<H> Launch<H> {
         self
     }
 
-    /// Sets the allocator of all frames of the task and below. Without it, the context's allocator is used,
-    /// or the default.
+    /// Sets the allocator of all frames of the task and below. Without it, the allocator of the executor's context
+    /// is used, or the default.
     pub fn allocator(mut self, frames: FrameAllocator) -> Self {
         self.allocator = Some(frames);
         self
@@ -222,6 +219,30 @@ impl<H> Launch<H> {
         }
     }
 
+    /// Launches a task that is not `Send`. It stays on this thread, which is the owner thread of the executor, and
+    /// acts for it now.
+    ///
+    /// # Panics
+    /// If the executor has no owner thread, or this is not the one; and as [`start`](Launch::start).
+    #[track_caller]
+    #[doc(hidden)]
+    pub fn start_local<F>(self, future: F) -> Launched<H::Output>
+    where
+        F: Future + 'static,
+        H: handlers::Finish<F::Output> + Send + 'static,
+    {
+        let location = self.location.unwrap_or(Location::caller());
+        let is_here = |owner: &OwnerThread| owner.id() == OwnerId::here() && owner.id() != OwnerId::NONE;
+        assert!(
+            self.around.executor().owner_thread().is_some_and(is_here),
+            "a local task is started on the thread of its executor"
+        );
+        match self.begin(Spawnable::here(future), location) {
+            Ok(launched) => launched,
+            Err(_future) => no_memory::<F>(location),
+        }
+    }
+
     /// Launches the task like [`start`](Launch::start), or hands its future back if there is no memory for it.
     ///
     /// The memory of a launched task is released before its waiter hears that it has ended: in a
@@ -236,15 +257,27 @@ impl<H> Launch<H> {
         H: handlers::Finish<F::Output, Output: Send + 'static> + Send + 'static,
     {
         let location = self.location.unwrap_or(Location::caller());
+        self.begin(Spawnable::anywhere(future), location)
+    }
+
+    fn begin<F>(
+        self,
+        future: Spawnable<F>,
+        location: &'static Location<'static>,
+    ) -> Result<Launched<H::Output>, F>
+    where
+        F: Future,
+        H: handlers::Finish<F::Output>,
+    {
         let source = self.token.child();
         let mut changes = self.changes.stop_token(source.token());
         if let Some(allocator) = self.allocator.or(self.context_allocator) {
             changes = changes.allocator(allocator);
         }
         let env = self.around.with(changes);
-        let Some(root) = new_root(env, source, self.name) else { return Err(future) };
+        let Some(root) = new_root(env, source, self.name) else { return Err(future.into_future()) };
         root.env().executor().work_began();
-        match Root::start(&root, Spawnable::anywhere(future), self.handlers, location) {
+        match Root::start(&root, future, self.handlers, location) {
             Ok(()) => Ok(Launched::new(root, location)),
             Err(future) => {
                 root.env().executor().work_ended();

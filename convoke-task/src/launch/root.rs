@@ -5,6 +5,7 @@
 //! be a future with a waker. It may be a thread, which is unparked, or a task, which is held; and each of them
 //! may begin to wait, and a `Launched` be asked if the task has ended, at any time. So a lock guards an `End`.
 
+use core::task::{Poll, Waker};
 use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard, thread};
@@ -14,7 +15,7 @@ use super::join::JoinWaits;
 use super::root_parent::RootParent;
 use crate::frame_arc::FrameArc;
 use crate::task_waits::TaskWaits;
-use convoke_core::raw::report_panic;
+use convoke_core::raw::{report_panic, wake};
 
 /// The parent of a launched task.
 pub(super) type Root<T> = RootParent<Shared<T>>;
@@ -40,6 +41,8 @@ enum End<T> {
 pub(super) enum Waiter {
     /// A thread that checks again when it is unparked.
     Thread(thread::Thread),
+    /// A future outside a task, which is polled again.
+    Future(Waker),
     /// An operation that takes the outcome.
     Operation(JoinWaits),
     /// A task that dropped the `Launched`: it does not end before the launched task, and discards the
@@ -72,23 +75,53 @@ impl<T> Shared<T> {
                 // A task that was about to wait need not: the waiter is dropped.
                 Ok((outcome, reported))
             }
-            End::Running(_) => {
+            End::Running(before) => {
                 *end = End::Running(Some(waiter));
+                drop(end);
+                let _ = Panic::catch(|| drop(before));
                 Err(StillRunning)
             }
             End::Taken => unreachable!("the outcome is taken by the one `Launched` there is"),
         }
     }
 
+    /// Takes the outcome, or stores the waker.
+    pub(super) fn poll_take(&self, waker: &Waker) -> Poll<Outcome<T>> {
+        let mut clone = None;
+        loop {
+            let mut end = self.lock();
+            match &mut *end {
+                End::Running(Some(Waiter::Future(stored))) if stored.will_wake(waker) => {
+                    return Poll::Pending;
+                }
+                End::Running(waiter) => {
+                    if let Some(waker) = clone.take() {
+                        let before = waiter.replace(Waiter::Future(waker));
+                        drop(end);
+                        drop(before);
+                        return Poll::Pending;
+                    }
+                }
+                End::Ended(..) | End::Taken => {
+                    drop(end);
+                    return self.take().map_or(Poll::Pending, Poll::Ready);
+                }
+            }
+            // Cloned without the lock: a clone may run foreign code.
+            drop(end);
+            clone = Some(waker.clone());
+        }
+    }
+
     /// Stores the waiter. Drops it and returns `None` if the task has ended.
     pub(super) fn wait(&self, waiter: Waiter) -> Option<StillRunning> {
-        match &mut *self.lock() {
-            End::Running(nobody) => {
-                *nobody = Some(waiter);
-                Some(StillRunning)
-            }
-            End::Ended(..) | End::Taken => None,
-        }
+        let mut end = self.lock();
+        let End::Running(now) = &mut *end else { return None };
+        let before = now.replace(waiter);
+        drop(end);
+        // The waker of a `poll_join` is foreign code.
+        let _ = Panic::catch(|| drop(before));
+        Some(StillRunning)
     }
 
     /// Takes the outcome, if the task has ended and it was not taken before.
@@ -129,6 +162,7 @@ impl Waiter {
     pub(super) fn tell(self) {
         match self {
             Self::Thread(thread) => thread.unpark(),
+            Self::Future(waker) => wake(waker),
             Self::Operation(operation) => operation.tell(),
             Self::Task(task) => drop(task),
         }

@@ -85,6 +85,12 @@ struct ToRoot<D, E> {
 unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
     type After = RootAfter<D, T, E>;
 
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        let end = self.end.take();
+        f(end.as_ref().and_then(|(root, _)| root.parent.name()));
+        self.end.set(end);
+    }
+
     fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
         let Some((root, end)) = self.end.take() else { return };
         // SAFETY: rule 3 of `SoloParent`: a task calls this once, from inside.
@@ -97,7 +103,8 @@ unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
 
     fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, RootAfter<D, T, E>) {
         let (root, end) = self.end.take().expect("a task is delivered once");
-        (task.leave_no_list(), RootAfter { root, end, outcome: outcome.take() })
+        let outcome = if task.must_stay_on_its_thread() { Outcome::Stopped } else { outcome.take() };
+        (task.leave_no_list(), RootAfter { root, end, outcome })
     }
 }
 

@@ -25,20 +25,19 @@ use crate::region::{Region, pass_on_stop};
 /// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
+/// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
-/// let source = StopSource::new();
-/// let asks = source.clone();
-/// let program = task(async move {
-///     asks.request_stop(StopReason::Shutdown);
-///     shield(async { checkpoint().await }).await;
-///     println!("the shielded work is done");
-///     checkpoint().await;
-///     unreachable!("stopped here");
+/// let elapsed = block_on(async {
+///     let work = async {
+///         shield(sleep(Duration::from_millis(5))).await;
+///         println!("the shielded work is done");
+///         checkpoint().await;
+///         unreachable!("stopped here");
+///     };
+///     timeout(Duration::from_millis(1), work).await.is_err()
 /// });
-/// let changes = convoke::env::Changes::new().stop_token(source.token());
-/// assert_eq!(sync_wait_with(changes, program), Outcome::<()>::Stopped);
+/// assert_eq!(elapsed, Outcome::Value(true));
 /// ```
 pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
     Shield { body: Some(future.into_future()), region: Region::shielded(), under_way: UnderWay::new() }
@@ -58,14 +57,13 @@ impl<F: Future> Shield<F> {
     /// ```
     /// use std::time::Duration;
     /// use convoke::prelude::*;
-    /// use convoke::sender::prelude::*;
     ///
     /// async fn request(takes: Duration) {
     ///     shield(sleep(takes)).grace(Duration::from_millis(200)).await;
     ///     println!("the request that takes {takes:?} was answered");
     /// }
     ///
-    /// let program = task(async {
+    /// let elapsed = block_on(async {
     ///     let server = async {
     ///         scope(async |s| {
     ///             s.spawn(request(Duration::from_millis(20))); // Is answered.
@@ -75,7 +73,7 @@ impl<F: Future> Shield<F> {
     ///     };
     ///     timeout(Duration::from_millis(5), server).await.is_err()
     /// });
-    /// assert_eq!(sync_wait(program), Outcome::Value(true));
+    /// assert_eq!(elapsed, Outcome::Value(true));
     /// ```
     pub fn grace(self, period: Duration) -> GracePeriod<F> {
         GracePeriod::new(self.body, period)

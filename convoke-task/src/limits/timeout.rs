@@ -30,11 +30,10 @@ use convoke_exec::raw::When;
 /// ```
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let outcome = block_on(async {
 ///     let quick = timeout(Duration::from_secs(3600), async { 1 }).await;
-///     let slow = timeout(Duration::from_millis(1), never::<u32>()).await;
+///     let slow = timeout(Duration::from_millis(1), sleep(Duration::from_secs(3600))).await;
 ///     (quick, slow.is_err())
 /// });
 /// assert_eq!(outcome, Outcome::Value((Ok(1), true)));
@@ -97,13 +96,14 @@ impl<F: Future> Future for Timeout<F> {
 /// use std::io;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::task::forever;
 ///
 /// async fn answer() -> io::Result<String> {
-///     timeout(Duration::from_millis(1), never::<io::Result<String>>()).await?
+///     timeout(Duration::from_millis(1), async { forever().await }).await?
 /// }
 ///
-/// assert_eq!(block_on(answer()).unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+/// let error = block_on(answer()).unwrap().unwrap_err();
+/// assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed {

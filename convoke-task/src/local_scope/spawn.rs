@@ -8,7 +8,7 @@ use super::child::{FailingChild, Label};
 use super::handle::{LocalHandle, with_handle};
 use super::inbox::Inbox;
 use crate::scope::builder::{
-    Inherited, Local, LocalParent, Name, Naming, Options, Parent, Takes, TakesLocal, Unnamed,
+    Inherited, LocalParent, Name, Naming, OnLocalThread, Options, Parent, Takes, TakesLocal, Unnamed,
 };
 use crate::scope::{Child, ChildOutput, PollCaught};
 
@@ -126,6 +126,6 @@ scopes! {
     (Parent<Inherited>, start_child_future), (Takes, start_child);
     /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not
     /// be `Send`. Otherwise like [`LocalScope`].
-    LocalScopeNotSend, AnyChild, [], Local, new_local,
+    LocalScopeNotSend, AnyChild, [], OnLocalThread, new_local,
     (LocalParent, start_local_future), (TakesLocal, start_local_child);
 }

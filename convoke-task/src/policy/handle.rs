@@ -10,9 +10,10 @@ use super::reported::{Listener, Reported};
 use super::rules::Policy;
 use super::tally::{Enough, Ledger, Working};
 use crate::scope::builder::{
-    Local, LocalParent, Name, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes, TakesLocal,
+    LocalParent, Name, Naming, OnLocalThread, Options, Parent, ParentOnExecutors, SendPlace, Takes,
+    TakesLocal,
 };
-use crate::scope::{Child, ChildFailure, Guarded, Handle, OnOwnerThread, PollCaught, Scope, poll_caught};
+use crate::scope::{Child, ChildFailure, Guarded, Handle, PollCaught, SameThread, Scope, poll_caught};
 
 /// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
 /// child that has a clone can start siblings.
@@ -74,7 +75,7 @@ where
     /// let outcome = block_on(async move {
     ///     scope_with(WaitForAll, async |s| {
     ///         s.spawn(async { Ok::<_, String>(0) }); // On this thread.
-    ///         s.child().on(&executor).spawn(async { Ok((1..=1000_u64).sum()) }); // On the pool.
+    ///         s.child().on(&executor).spawn(async { Ok((1..=1000_u64).sum()) });
     ///     })
     ///     .await
     /// });
@@ -95,7 +96,7 @@ where
     ///
     /// let report = block_on(async {
     ///     scope_with(Supervise, async |s| {
-    ///         let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(3);
+    ///         let schedule = Backoff::exponential(Duration::from_millis(1)).up_to(3);
     ///         let mut runs = 0;
     ///         s.named("worker")
     ///             .restart(schedule)
@@ -148,7 +149,7 @@ where
     E: Send + 'static,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
     where
         N: Naming,
         F: Future<Output = Result<V, E>> + 'static,
@@ -187,16 +188,16 @@ where
     E: Send + 'static,
 {
     type Handle<T>
-        = Handle<T, OnOwnerThread>
+        = Handle<T, SameThread>
     where
         T: 'static;
 
     #[track_caller]
     fn start_local_future<N, F>(
         self,
-        options: Options<N, Local>,
+        options: Options<N, OnLocalThread>,
         future: F,
-    ) -> Handle<F::Output, OnOwnerThread>
+    ) -> Handle<F::Output, SameThread>
     where
         N: Naming,
         F: Future<Output: 'static> + 'static,

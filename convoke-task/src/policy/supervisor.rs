@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::reported::{Listener, Reported};
 use crate::scope::builder::{
-    Local, LocalParent, Name, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes, TakesLocal,
+    LocalParent, Name, Naming, OnLocalThread, Options, Parent, ParentOnExecutors, SendPlace, Takes,
+    TakesLocal,
 };
-use crate::scope::{Child, ChildFailure, Handle, OnOwnerThread, PollCaught, Scope, poll_caught};
+use crate::scope::{Child, ChildFailure, Handle, PollCaught, SameThread, Scope, poll_caught};
 
 impl<O: Send + 'static> Scope<O> {
     /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report`
@@ -153,7 +154,7 @@ where
     E: 'static,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
     where
         N: Naming,
         F: Future<Output = Result<(), E>> + 'static,
@@ -181,16 +182,16 @@ impl<O, E, X: SendPlace> Parent<'static, X> for &Supervisor<O, E> {
 
 impl<O, E> LocalParent<'static> for &Supervisor<O, E> {
     type Handle<T>
-        = Handle<T, OnOwnerThread>
+        = Handle<T, SameThread>
     where
         T: 'static;
 
     #[track_caller]
     fn start_local_future<N, F>(
         self,
-        options: Options<N, Local>,
+        options: Options<N, OnLocalThread>,
         future: F,
-    ) -> Handle<F::Output, OnOwnerThread>
+    ) -> Handle<F::Output, SameThread>
     where
         N: Naming,
         F: Future<Output: 'static> + 'static,

@@ -14,8 +14,9 @@ use crate::chance::random;
 /// use std::time::Duration;
 /// use convoke::retry::Backoff;
 ///
-/// const POLITE: Backoff =
-///     Backoff::exponential(Duration::from_millis(100)).at_most(Duration::from_secs(1)).up_to(5);
+/// const POLITE: Backoff = Backoff::exponential(Duration::from_millis(100))
+///     .at_most(Duration::from_secs(1))
+///     .up_to(5);
 ///
 /// let waits: Vec<u128> = POLITE.waits().map(|wait| wait.as_millis()).collect();
 /// assert_eq!(waits, [100, 200, 400, 800, 1000]);

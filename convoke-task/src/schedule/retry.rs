@@ -27,7 +27,8 @@ use convoke_exec::time::timers_of;
 /// use convoke::retry::{Backoff, retry};
 ///
 /// let outcome = block_on(async {
-///     let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(5);
+///     let backoff = Backoff::exponential(Duration::from_millis(1));
+///     let schedule = backoff.jitter(0.5).up_to(5);
 ///     let mut attempts = 0;
 ///     retry(schedule, || {
 ///         attempts += 1;

@@ -23,7 +23,7 @@ use core::ptr::NonNull;
 use core::task::Waker;
 use std::time::Instant;
 
-use convoke_core::env::Changes;
+use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::raw::Frame;
 use convoke_core::raw::sync::Arc;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
@@ -74,7 +74,9 @@ const FAILED: u8 = 2;
 pub(super) struct State<O> {
     pub(super) children: Children,
     /// The scope has ended: later spawns are refused.
-    pub(super) ended: bool,
+    ended: bool,
+    /// The scope has ended, or was asked to stop: one test for the two that a spawn asks about.
+    ending: bool,
     /// The body has ended, and the scope waits for the children alone.
     pub(super) body_ended: bool,
     /// A child stopped because the scope was asked to stop. The body's value may rely on what that child did
@@ -83,7 +85,7 @@ pub(super) struct State<O> {
     /// The program asked the children to stop, before any other request. Its value does not rely on them.
     stopped_by_program: bool,
     /// The reason of the stop request, if there is one.
-    pub(super) stop: Option<StopReason>,
+    stop: Option<StopReason>,
     /// The waker of the scope's future. Taken when a child fails, or when the last child ends after the body.
     pub(super) waker: Option<Waker>,
     /// The first failure.
@@ -97,12 +99,24 @@ pub(super) struct State<O> {
 }
 
 impl<O> State<O> {
+    /// Ends the scope: later spawns are refused.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        (self.ended, self.ending) = (true, true);
+    }
+
     /// Returns true if an error of the body counts as a consequence of a stop: the body has heard of a stop from
     /// outside, and that had cut a child short before. An error of a child is no consequence: only its author
     /// knows if it relies on others.
     fn is_consequence(&self, failure: &Failure<O>, heard: bool) -> bool {
         let from_outside = !matches!(self.stop, None | Some(StopReason::Sibling));
         heard && self.cut_short && from_outside && matches!(failure, Failure::Output(_))
+    }
+
+    /// Returns true if an error of the body counts as a consequence of a stop, and so as no failure.
+    #[inline]
+    pub(super) fn has_consequence(&self) -> bool {
+        self.consequence.is_some()
     }
 
     /// Takes the failure, and an error that is outranked by it or by a stop.
@@ -139,24 +153,27 @@ impl<O> Block<O> {
     /// the executor of the frame. Returns `None` if there is no memory.
     pub(super) fn open(frame: &Frame<'_>, executor: Option<ExecutorRef>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.operation_owner()).map(Inside::id);
-        let env_above = frame.operation_owner().env();
-        let env_below = match executor {
-            None => env_above.child(),
-            Some(executor) => env_above.child().with(Changes::new().executor(executor)),
+        let env_below = || match executor {
+            None => frame.child_env(),
+            Some(executor) => frame.child_env().with(Changes::new().executor(executor)),
         };
-        Self::open_in(env_below, frame.deadline(), parent)
+        Self::open_in(frame.allocator(), env_below, frame.deadline(), parent)
     }
 
-    /// Creates the block of a scope whose children have this environment. Returns `None` if there is no memory.
+    /// Creates the block of a scope whose children have the environment that `env_below` returns, with this
+    /// allocator. Returns `None` if there is no memory.
+    #[inline]
     pub(super) fn open_in(
-        env_below: Env,
+        allocator: &FrameAllocator,
+        env_below: impl FnOnce() -> Env,
         deadline: Option<Instant>,
         parent: Option<TaskId>,
     ) -> Option<FrameArc<Self>> {
-        let allocator = env_below.allocator().clone();
-        let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
+        let block = FrameArc::new(allocator, |block: NonNull<Self>| {
             // SAFETY: rule 1: the block, which does not move, is alive while there is a child under its link.
             let owner = unsafe { ListOwner::new(block.cast(), Self::stop_reason) };
+            // Before the rest, which is then written where it stays: this calls code that may unwind.
+            let link = OutOfLine::new(ParentLink::new(env_below(), deadline, parent, Some(owner)));
             let state = State {
                 children: Children::new(),
                 failure: None,
@@ -168,12 +185,13 @@ impl<O> Block<O> {
                 body_ended: false,
                 waker: None,
                 ended: false,
+                ending: false,
                 detached: None,
             };
             Self {
                 entry: Entry::new(),
                 listener: StopListener::new(),
-                link: OutOfLine::new(ParentLink::new(env_below, deadline, parent, Some(owner))),
+                link,
                 news: AtomicU8::new(NOTHING),
                 state: SpinLock::new(state),
             }
@@ -217,11 +235,12 @@ impl<O> Block<O> {
             Err(future) => return Err((future, Refused::NoMemory)),
         };
         let mut state = self.state.lock();
-        if state.ended {
+        if state.ending && state.ended {
             drop(state);
             return Err((child.take_back(), Refused::Ended));
         }
-        let stopping = state.stop.is_some();
+        // Asked to stop, as it has not ended.
+        let stopping = state.ending;
         let child = state.children.add(child, stopping);
         drop(state);
         child.task().ending().attachment().announce(child.task().id());
@@ -324,7 +343,7 @@ impl<O> Block<O> {
     pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         let failure = {
             let mut state = this.state.lock();
-            state.ended = true;
+            state.end();
             state.take_failure()
         };
         // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may
@@ -355,6 +374,7 @@ unsafe impl<O> HearsStop for Block<O> {
         loop {
             let mut state = self.state.lock();
             state.stop.get_or_insert(walk.reason());
+            state.ending = true;
             let Some(child) = state.children.next_to_ask() else { return };
             drop(state);
             child.ask(&self.link, walk);

@@ -96,7 +96,7 @@ where
     );
     let env = Env::new().with(changes.executor(ExecutorRef::new(executor.clone())));
     let token = env.stop_token();
-    let Some(block) = Block::<O>::open_in(env, token.deadline(), None) else {
+    let Some(block) = Block::<O>::open_in(&env.allocator().clone(), || env, token.deadline(), None) else {
         panic!("the frame allocator has no memory left for a scope")
     };
     let opened = BlockingScope::new(Scope::new(block.clone()));
@@ -138,7 +138,7 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
             continue;
         }
         if state.children.is_empty() {
-            state.ended = true;
+            state.end();
             return state.failure.take();
         }
         state.body_ended = true;

@@ -10,8 +10,8 @@ use convoke_core::{Executor, ExecutorRef};
 use convoke_sync::OwnedPermit;
 
 pub use super::options::{
-    CanRestart, Holding, Inherited, Local, Name, Naming, OnExecutor, Once, Restart, Restarts, SendPlace,
-    Unnamed, Work,
+    CanRestart, ChildWork, Holding, Inherited, Name, Naming, OnExecutor, OnLocalThread, Once, Restart,
+    Restarts, SendPlace, Unnamed,
 };
 pub use super::parent::{LocalParent, Options, Parent, ParentOnExecutors, Takes, TakesLocal};
 
@@ -81,10 +81,10 @@ impl<P> Child<P> {
     }
 }
 
-impl<P> Child<P, Unnamed, Local> {
+impl<P> Child<P, Unnamed, OnLocalThread> {
     /// Creates the builder of a child that need not be `Send`.
     pub(crate) fn new_local(parent: P) -> Self {
-        Self { parent, name: Unnamed, place: Local, work: Once }
+        Self { parent, name: Unnamed, place: OnLocalThread, work: Once }
     }
 }
 
@@ -131,12 +131,12 @@ impl<P, N, R> Child<P, N, Inherited, R> {
     /// assert_eq!(outcome, Outcome::Value(10));
     /// ```
     #[doc(alias("spawn_local", "LocalSet"))]
-    pub fn local(self) -> Child<P, N, Local, R>
+    pub fn local(self) -> Child<P, N, OnLocalThread, R>
     where
         P: LocalParent<'static>,
     {
         let Self { parent, name, work, .. } = self;
-        Child { parent, name, place: Local, work }
+        Child { parent, name, place: OnLocalThread, work }
     }
 }
 
@@ -221,7 +221,7 @@ where
     #[track_caller]
     pub fn spawn<W>(self, work: W)
     where
-        R: Work<W, Future: Send + 'env>,
+        R: ChildWork<W, Future: Send + 'env>,
         P: Takes<'env, X, <R::Future as Future>::Output>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
@@ -239,7 +239,7 @@ where
     #[track_caller]
     pub fn spawn_future<W>(self, work: W) -> P::Handle<<R::Future as Future>::Output>
     where
-        R: Work<W, Future: Future<Output: Send + 'env> + Send + 'env>,
+        R: ChildWork<W, Future: Future<Output: Send + 'env> + Send + 'env>,
         P: Parent<'env, X>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
@@ -276,7 +276,7 @@ where
     where
         B: FnOnce(Ready<T>) -> F,
         F: Future + Send + 'env,
-        R: Work<F, Future: Send + 'env>,
+        R: ChildWork<F, Future: Send + 'env>,
         P: Takes<'env, X, <R::Future as Future>::Output>,
     {
         let (ready, started) = ready_pair(Location::caller());
@@ -285,7 +285,7 @@ where
     }
 }
 
-impl<'env, P, N, R> Child<P, N, Local, R>
+impl<'env, P, N, R> Child<P, N, OnLocalThread, R>
 where
     N: Naming,
 {
@@ -298,7 +298,7 @@ where
     #[track_caller]
     pub fn spawn<W>(self, work: W)
     where
-        R: Work<W, Future: 'env>,
+        R: ChildWork<W, Future: 'env>,
         P: TakesLocal<'env, <R::Future as Future>::Output>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
@@ -318,7 +318,7 @@ where
     #[track_caller]
     pub fn spawn_future<W>(self, work: W) -> P::Handle<<R::Future as Future>::Output>
     where
-        R: Work<W, Future: Future<Output: 'env> + 'env>,
+        R: ChildWork<W, Future: Future<Output: 'env> + 'env>,
         P: LocalParent<'env>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
@@ -339,7 +339,7 @@ where
     pub fn try_spawn<W>(self, work: W) -> Result<(), SpawnError<R::Future>>
     where
         O: Send + 'static,
-        R: Work<W, Future: Future<Output: ChildOutput<O> + Send> + Send + 'static>,
+        R: ChildWork<W, Future: Future<Output: ChildOutput<O> + Send> + Send + 'static>,
     {
         let (scope, options, future) = self.prepare(work, Location::caller());
         let Options { name, place, location } = options;
@@ -352,7 +352,7 @@ impl<P, N: Naming, X, R> Child<P, N, X, R> {
     #[inline]
     fn prepare<W>(self, work: W, location: &'static Location<'static>) -> (P, Options<N, X>, R::Future)
     where
-        R: Work<W>,
+        R: ChildWork<W>,
     {
         let Self { parent, name, place, work: how } = self;
         let future = how.into_future(work, &name, location);

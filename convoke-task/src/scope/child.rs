@@ -116,6 +116,10 @@ unsafe impl<O, T: ChildOutput<O>, W: Attach<O>> Ending<T> for ToScope<O, W> {
         self.attachment.own_link()
     }
 
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        f(self.attachment.name());
+    }
+
     #[inline]
     fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
         name_panic(task, self.attachment.name(), outcome);
@@ -165,6 +169,10 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
     #[inline]
     fn own_link(&self) -> Option<&ParentLink> {
         self.0.attachment.own_link()
+    }
+
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        f(self.0.attachment.name());
     }
 
     #[inline]

@@ -34,28 +34,27 @@ use crate::task::Listening;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
-/// let outcome = sync_wait(task(async {
+/// let launched = launch(&pool.executor()).start(async {
 ///     scope(async |s| {
 ///         let left = s.spawn_future(async { (1..=50).sum::<u32>() });
 ///         let right = s.spawn_future(async { (51..=100).sum::<u32>() });
 ///         left.await + right.await
 ///     })
 ///     .await
-/// }).starts_on(&pool.executor()));
-/// assert_eq!(outcome, Outcome::Value(5050));
+/// });
+/// assert_eq!(launched.wait(), Outcome::Value(5050));
 /// ```
 ///
 /// A child that returns an error passes it to the scope:
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::task::forever;
 ///
 /// async fn fetch(n: u32) -> Result<(), String> {
-///     if n == 3 { Err(format!("no page {n}")) } else { Ok(never().await) }
+///     if n == 3 { Err(format!("no page {n}")) } else { forever().await }
 /// }
 ///
 /// let outcome = block_on(async {
@@ -367,6 +366,11 @@ fn wait<O>(
         return Waiting::Began;
     }
     let mut state = block.state.lock();
+    if !body_waits && state.children.is_empty() && !block.has_news() && !state.has_consequence() {
+        // Nothing has failed: most scopes end here.
+        state.end();
+        return Waiting::AllEnded { failure: None, cut_short: state.cut_short };
+    }
     if body_waits || !state.children.is_empty() {
         // Cloned without the lock: a clone may run foreign code.
         drop(state);
@@ -382,7 +386,7 @@ fn wait<O>(
         return Waiting::FoundFailure;
     }
     if !body_waits && state.children.is_empty() {
-        state.ended = true;
+        state.end();
         let ((failure, outranked), cut_short) = (state.take_failure(), state.cut_short);
         drop(state);
         // The panic hook has reported a panic of its destructor.

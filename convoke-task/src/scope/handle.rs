@@ -117,6 +117,12 @@ impl<T, K: HandleKind> Handle<T, K> {
         HandleOutcome { handle: self }
     }
 
+    /// Polls for the end of the child. Returns `Pending` also if the awaiting task ends as stopped.
+    #[inline]
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End<T>> {
+        Join::take_if_done(&mut self.child).map_or_else(|| self.poll_slow(cx), Poll::Ready)
+    }
+
     /// Polls for the end of the child: the path of all polls except for one that finds the outcome on the owner
     /// thread. Returns `Pending` also if the awaiting task ends as stopped.
     #[inline]
@@ -144,10 +150,10 @@ impl<T, K: HandleKind> Handle<T, K> {
         })
     }
 
-    /// Polls for the value, after `take_if_done` has found none.
+    /// Polls for the value, after `take_value_if_done` has found none.
     #[inline(never)]
     fn poll_value_slow(&mut self, cx: &mut Context<'_>) -> Poll<T> {
-        match self.poll_slow(cx) {
+        match self.poll_end(cx) {
             Poll::Ready(End::Value(value)) => {
                 budget::spend();
                 Poll::Ready(value)
@@ -200,12 +206,11 @@ impl<T, K: HandleKind> Future for Handle<T, K> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        match Join::take_if_done(&mut self.child) {
-            Some(End::Value(value)) => {
+        match Join::take_value_if_done(&mut self.child) {
+            Some(value) => {
                 budget::spend();
                 Poll::Ready(value)
             }
-            Some(other) => self.end_otherwise(other),
             None => self.poll_value_slow(cx),
         }
     }
@@ -228,9 +233,7 @@ impl<T, K: HandleKind> Future for HandleOutcome<T, K> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        match Join::take_if_done(&mut self.handle.child)
-            .map_or_else(|| self.handle.poll_slow(cx), Poll::Ready)
-        {
+        match self.handle.poll_end(cx) {
             Poll::Ready(end) => {
                 budget::spend();
                 Poll::Ready(end.into_outcome())

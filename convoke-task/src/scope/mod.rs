@@ -101,7 +101,7 @@ mod until_ready;
 pub use convoke_core::BodyOutput;
 
 pub use crate::stop_handle::StopHandle;
-pub use crate::task::{Anywhere, HandleKind, OnOwnerThread};
+pub use crate::task::{Anywhere, HandleKind, SameThread};
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingScope};
 pub use bound::Bound;

@@ -71,7 +71,7 @@ pub struct OnExecutor(pub(super) ExecutorRef);
 /// Place of a child that need not be `Send`, and stays on one thread. Set by
 /// [`Child::local`](super::Child::local).
 #[derive(Clone, Copy, Debug)]
-pub struct Local;
+pub struct OnLocalThread;
 
 /// Place of a child that is `Send`.
 pub trait SendPlace {
@@ -118,7 +118,7 @@ pub struct Holding<R> {
     label = "not a future, or not a closure that makes one for each attempt",
     note = "a child is a future; after `restart` it is a closure without arguments that returns a future of a `Result`"
 )]
-pub trait Work<W>: Sized {
+pub trait ChildWork<W>: Sized {
     /// Future of the child.
     type Future: Future;
 
@@ -134,7 +134,7 @@ pub trait Work<W>: Sized {
     ) -> Poll<AttemptEnd<<Self::Future as Future>::Output>>;
 }
 
-impl<F: Future> Work<F> for Once {
+impl<F: Future> ChildWork<F> for Once {
     type Future = F;
 
     #[inline]
@@ -147,7 +147,7 @@ impl<F: Future> Work<F> for Once {
     }
 }
 
-impl<M, F, V, E> Work<M> for Restart<E>
+impl<M, F, V, E> ChildWork<M> for Restart<E>
 where
     M: FnMut() -> F,
     F: Future<Output = Result<V, E>>,
@@ -163,7 +163,7 @@ where
     }
 }
 
-impl<W, R: Work<W>> Work<W> for Holding<R> {
+impl<W, R: ChildWork<W>> ChildWork<W> for Holding<R> {
     type Future = Guarded<R::Future, OwnedPermit>;
 
     fn into_future<N: Naming>(self, work: W, name: &N, location: &'static Location<'static>) -> Self::Future {

@@ -7,10 +7,10 @@ use super::caught::PollCaught;
 use super::child::SharedLink;
 use super::failure::ChildOrigin;
 use super::handle::Handle;
-use super::options::{Local, Naming, SendPlace};
+use super::options::{Naming, OnLocalThread, SendPlace};
 use super::output::ChildOutput;
 use super::spawn::Scope;
-use crate::task::OnOwnerThread;
+use crate::task::SameThread;
 
 /// Name, place and spawn site of a child.
 #[derive(Debug)]
@@ -77,7 +77,11 @@ pub trait LocalParent<'env>: Sized {
     /// Starts a child with a handle.
     #[doc(hidden)]
     #[track_caller]
-    fn start_local_future<N, F>(self, options: Options<N, Local>, future: F) -> Self::Handle<F::Output>
+    fn start_local_future<N, F>(
+        self,
+        options: Options<N, OnLocalThread>,
+        future: F,
+    ) -> Self::Handle<F::Output>
     where
         N: Naming,
         F: Future<Output: 'env> + 'env;
@@ -92,7 +96,7 @@ pub trait TakesLocal<'env, T>: Sized {
     /// Starts a child.
     #[doc(hidden)]
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
     where
         N: Naming,
         F: Future<Output = T> + 'env;
@@ -145,7 +149,7 @@ where
 
 impl<O> LocalParent<'static> for &Scope<O> {
     type Handle<T>
-        = Handle<T, OnOwnerThread>
+        = Handle<T, SameThread>
     where
         T: 'static;
 
@@ -153,9 +157,9 @@ impl<O> LocalParent<'static> for &Scope<O> {
     #[track_caller]
     fn start_local_future<N, F>(
         self,
-        options: Options<N, Local>,
+        options: Options<N, OnLocalThread>,
         future: F,
-    ) -> Handle<F::Output, OnOwnerThread>
+    ) -> Handle<F::Output, SameThread>
     where
         N: Naming,
         F: Future<Output: 'static> + 'static,
@@ -170,7 +174,7 @@ where
     T: ChildOutput<O> + Send,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, Local>, future: F, _: PollCaught<F>)
+    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, _: PollCaught<F>)
     where
         N: Naming,
         F: Future<Output = T> + 'static,

@@ -15,7 +15,7 @@ use super::options::Name;
 use super::output::ChildOutput;
 use super::start::Refused;
 use crate::frame_arc::FrameArc;
-use crate::task::{OnOwnerThread, Spawnable};
+use crate::task::{SameThread, Spawnable};
 
 /// Entrance to a [`scope()`](super::scope): starts children in it. `O` is the output of the scope.
 ///
@@ -48,7 +48,7 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn<F>(&self, future: F)
     where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static, // `local_scope` has children that borrow.
         O: Send + 'static,
     {
         self.child().spawn(future);
@@ -57,8 +57,8 @@ impl<O> Scope<O> {
     /// Starts a child that returns a value, and returns its handle.
     ///
     /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
-    /// child to stop, and so does `let _ = s.spawn_future(..)`: use [`spawn`](Scope::spawn) for a child whose
-    /// value you do not need.
+    /// child to stop, and so does `let _ = s.spawn_future(..)`, of which clippy and a diagnosis warn: use
+    /// [`spawn`](Scope::spawn) for a child whose value you do not need.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -66,7 +66,7 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
     where
-        F: Future<Output: Send> + Send + 'static,
+        F: Future<Output: Send> + Send + 'static, // `local_scope` has children that borrow.
     {
         self.child().spawn_future(future)
     }
@@ -171,7 +171,7 @@ impl<O> Scope<O> {
         future: F,
         attachment: W,
         location: &'static Location<'static>,
-    ) -> Handle<F::Output, OnOwnerThread>
+    ) -> Handle<F::Output, SameThread>
     where
         F: Future + 'static,
         W: Attach<O>,

@@ -38,7 +38,7 @@ impl<O> Scope<O> {
         }
     }
 
-    /// Starts a child with a handle of kind `K`, which is `OnOwnerThread` only for a local future.
+    /// Starts a child with a handle of kind `K`, which is `SameThread` only for a local future.
     #[inline]
     pub(super) fn start_with_handle<F: Future, W: Attach<O>, K: HandleKind>(
         &self,

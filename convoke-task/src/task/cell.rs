@@ -6,7 +6,6 @@
 use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
@@ -16,61 +15,16 @@ use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use convoke_core::raw::watching::polls;
 
+use super::ending::{After, Ending};
 use super::header::{Stage, TaskHeader};
-use super::inside::{Inside, not_on_owner_thread};
+use super::inside::{Inside, not_on_owner_thread, report_leak};
 use super::memory::Vacated;
-use super::parent_link::ParentLink;
 use super::queued::Queued;
 use super::reference::{Alive, Known, Leaving, Left, TaskRef};
 use super::rerun::run_again;
 use super::spawn_site::TaskKind;
-use super::state::{Access, Leave, Pause};
-
-/// Where the outcome of a task goes.
-///
-/// # Safety
-/// 1. [`own_link`](Ending::own_link) returns a part of `self`, the same each time, which does not change.
-/// 2. If [`ASKED_FOR`](Ending::ASKED_FOR) is true, it begins with that word at the offset of `AskedFor`.
-pub(crate) unsafe trait Ending<T>: Sized {
-    /// The number of references to the task, besides its own, when it is created.
-    const REFERENCES: u32 = 0;
-    /// True if there is a handle that stays on the task's owner thread.
-    const HANDLE: bool = false;
-    /// True if it begins with a word for the reason of a stop: [`AskedFor`](super::asked_for::AskedFor).
-    const ASKED_FOR: bool = false;
-    /// The last step, when the task has left and its memory is released.
-    type After: After;
-
-    /// Returns the parent link of the task, if it lies in the ending and not in its parent.
-    #[inline]
-    fn own_link(&self) -> Option<&ParentLink> {
-        None
-    }
-
-    /// Called once, from inside, when the future is gone and no operation is in flight, before the parent is
-    /// told.
-    #[inline]
-    fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
-        let _ = (task, outcome);
-    }
-
-    /// Tells the parent, which no longer knows the task afterwards. Takes the outcome, or leaves it for a
-    /// handle. Called once, after `ended`, on the thread that ended the task or received its remote wake.
-    fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, Self::After);
-}
-
-/// The last step of a task that has left: it tells a waiter, which may then count on the task's memory being
-/// released.
-pub(crate) trait After {
-    /// Does it.
-    fn tell(self);
-}
-
-/// Nothing is left to do: the parent was told.
-impl After for () {
-    #[inline]
-    fn tell(self) {}
-}
+use super::state::{Access, AfterPause, Leave};
+use crate::hooks::TaskEnd;
 
 /// The outcome of a task that is leaving, and the right to take it. It stays where it is if this is dropped:
 /// for a handle.
@@ -133,20 +87,6 @@ union Body<F: Future> {
     outcome: ManuallyDrop<Outcome<F::Output>>,
 }
 
-/// Creates the panic of a task for which there was no memory.
-#[inline]
-pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
-    no_memory_for(size_of::<F>(), location)
-}
-
-#[cold]
-#[inline(never)]
-fn no_memory_for(size: usize, location: &'static Location<'static>) -> Panic {
-    Panic::new(format!(
-        "the frame allocator has no memory left for the task at {location}, whose future has {size} bytes"
-    ))
-}
-
 impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// The work kind by which executors run the task.
     pub(super) const WORK: WorkKind = WorkKind::new(Self::call);
@@ -189,7 +129,7 @@ impl<F: Future, M: Ending<F::Output>> Held<'_, F, M> {
         }
         let asked = this.state.begin(access);
         // `begin` has set `RUNNING`: this thread is inside.
-        if let Some(queued) = Entered::<F, M>(task, PhantomData).go_on(access, call, asked) {
+        if let Some(queued) = Entered::<F, M>(task, PhantomData).go_on(call, asked) {
             run_again(queued);
         }
     }
@@ -217,69 +157,89 @@ impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
         (self.inside().header().stage.get() == Stage::Future).then_some(WithFuture(self))
     }
 
-    /// Calls [`Ending::ended`], for a task whose outcome is in the slot.
+    /// Calls [`Ending::ended`], for a task whose outcome is in the slot. Returns how it has ended.
     #[inline]
-    fn call_ended(&mut self) {
+    fn call_ended(&mut self) -> TaskEnd {
         // SAFETY: rule 2 of the header: this thread is inside, so the ending is not changed and the outcome is
         // this thread's alone. `go_on` calls this after the future was replaced by the outcome.
         let (ending, outcome) =
             unsafe { (&*Cell::ending_at(self.cell()), &mut *Cell::outcome_at(self.cell())) };
         ending.ended(self.inside(), outcome);
+        TaskEnd::of(outcome)
     }
 
     /// Polls, or ends the task. Returns the runnable if the task was woken meanwhile and its executor has no
     /// queue: the caller runs it again.
     #[inline]
-    fn go_on(mut self, mut access: Access, call: Call, asked: bool) -> Option<Queued> {
+    fn go_on(mut self, call: Call, asked: bool) -> Option<Queued> {
         let task = self.0.address().cast();
         if let Some(future) = self.future() {
             let calm = polls(task);
-            if call == Call::Stop || !calm && future.0.inside().must_not_be_touched_here() {
+            // One branch for both: each is rare.
+            if (!calm | (call == Call::Stop)) && future.0.inside().must_not_be_polled(call) {
                 future.end_badly(Outcome::Stopped);
-            } else if !future.poll(asked, calm) {
-                return self.pause();
+            } else {
+                match future.poll(asked, calm) {
+                    AfterPoll::Ended => {}
+                    AfterPoll::Waits => return self.pause(false),
+                    AfterPoll::WokenByItself => return self.pause(true),
+                }
             }
         }
         if let Some(cold) = self.inside().cold() {
             // An operation that is released after this check wakes the task, and `pause` sees that.
             if !cold.is_empty() {
-                return self.pause();
+                return self.pause(false);
             }
-            // The task may have moved. Without a cold state it has not.
-            access = self.inside().header().access();
-            self.call_ended();
+            let end = self.call_ended();
+            self.inside().observe_ended(end);
             self.inside().clear_cold();
         } else {
             self.call_ended();
         }
-        let leave = self.inside().header().state.finish_and_leave(access);
+        // Asked for again: the task may have moved.
+        let header = self.inside().header();
+        let leave = header.state.finish_and_leave(header.access_inside());
         Ended::<F, M>(self.0, PhantomData).leave(leave);
         None
     }
 
-    /// Leaves the inside of a task that goes on waiting. Returns a runnable as `go_on` does.
+    /// Leaves the inside of a task that waits, or has woken itself. Returns a runnable as `go_on` does.
     #[inline]
-    fn pause(self) -> Option<Queued> {
-        let this = self.inside().header();
+    fn pause(self, woken_by_itself: bool) -> Option<Queued> {
         // Asked for again: the task may just have moved. A task that has moved is shared.
-        let access = this.access();
+        let access = self.inside().header().access_inside();
         if access == Access::Shared {
             self.inside().forget_past();
         }
-        match this.state.pause(access) {
-            Pause::Idle => None,
-            Pause::Post => {
-                // SAFETY: rule 1 of `Queued`: `Pause::Post` makes this thread the holder of the runnable.
-                let queued = unsafe { Queued::new(self.0.address()) };
-                if access == Access::Shared && queued.env().executor().is(&InlineExecutor) {
-                    // The inline executor would run the task on top of this run, deeper and deeper.
-                    return Some(queued);
-                }
-                queued.post();
-                None
-            }
+        let queued = self.queued_after(access, woken_by_itself)?;
+        if access == Access::Shared && queued.env().executor().is(&InlineExecutor) {
+            // The inline executor would run the task on top of this run, deeper and deeper.
+            return Some(queued);
         }
+        queued.post();
+        None
     }
+
+    /// Leaves the inside. Returns the runnable if the task was woken meanwhile.
+    #[inline]
+    fn queued_after(self, access: Access, woken_by_itself: bool) -> Option<Queued> {
+        let state = &self.inside().header().state;
+        if woken_by_itself {
+            state.pause_and_queue(access);
+        } else if state.pause(access) == AfterPause::Idle {
+            return None;
+        }
+        // SAFETY: rule 1 of `Queued`: either transition has made this thread the holder of the runnable.
+        Some(unsafe { Queued::new(self.0.address()) })
+    }
+}
+
+/// The state of a task after its future was polled.
+enum AfterPoll {
+    Ended,
+    Waits,
+    WokenByItself,
 }
 
 /// The right of the thread inside to the future, which is still there. It is consumed by the poll that may
@@ -287,15 +247,21 @@ impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
 struct WithFuture<'e, 'a, F: Future, M>(&'e Entered<'a, F, M>);
 
 impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
-    /// Polls the future. On a thread that is not calm the task may be watched. Returns true if it has ended:
-    /// its outcome is in the slot then, and the future is gone.
-    #[inline]
-    fn poll(self, asked: bool, calm: bool) -> bool {
+    /// Polls the future. On a thread that is not calm the task may be watched. If it has ended, its outcome is in
+    /// the slot then, and the future is gone.
+    // Always: there is one caller, and a call would cost every poll twenty instructions.
+    #[inline(always)]
+    fn poll(self, asked: bool, calm: bool) -> AfterPoll {
         let inside = self.0.inside();
         // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
         // place.
         let future = unsafe { Pin::new_unchecked(&mut *Cell::future_at(self.0.cell())) };
-        let waits = if calm { inside.waits() } else { inside.waits_for_watchers() };
+        let waits = if calm {
+            inside.waits()
+        } else {
+            inside.observe_begin(asked);
+            inside.waits_for_watchers()
+        };
         let polled = self.0.0.with_waker(|waker| {
             let mut cx = Context::from_waker(waker);
             Panic::catch(|| {
@@ -303,22 +269,25 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
                 if asked {
                     inside.pass_on_stop();
                 }
-                Frame::outermost(inside, waker, waits, asked, &inside.header().stopped).poll(future, &mut cx)
+                let frame = Frame::outermost(inside, waker, waits, asked, &inside.header().stopped);
+                (frame.poll(future, &mut cx), frame.is_task_woken())
             })
         });
+        let mut after = AfterPoll::Ended;
         match polled {
-            Ok(Polled::Pending) => return false,
-            Ok(Polled::Ready(value)) => {
-                let dropped = self.drop_future(asked);
-                match dropped {
-                    Ok(()) => self.finish(Outcome::Value(value)),
-                    Err(panic) => self.finish(Outcome::Value(value).or_panic(panic)),
-                }
-            }
-            Ok(Polled::Stopped) => self.end_badly(Outcome::Stopped),
+            Ok((Polled::Pending, false)) => after = AfterPoll::Waits,
+            Ok((Polled::Pending, true)) => after = AfterPoll::WokenByItself,
+            Ok((Polled::Ready(value), _)) => match self.drop_future(asked) {
+                Ok(()) => self.finish(Outcome::Value(value)),
+                Err(panic) => self.finish(Outcome::Value(value).or_panic(panic)),
+            },
+            Ok((Polled::Stopped, _)) => self.end_badly(Outcome::Stopped),
             Err(panic) => self.end_badly(Outcome::Panicked(panic)),
         }
-        true
+        if !calm {
+            inside.observe_end();
+        }
+        after
     }
 
     /// Drops the future, unless this is not its thread, and puts this outcome into the slot.
@@ -365,16 +334,6 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
         unsafe { Cell::outcome_at(self.0.cell()).write(outcome) };
         self.0.inside().header().stage.set(Stage::Outcome);
     }
-}
-
-/// Reports a future that is leaked.
-#[cold]
-#[inline(never)]
-fn report_leak(location: &'static Location<'static>) {
-    eprintln!(
-        "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
-         cannot be destroyed on another thread, and is leaked"
-    );
 }
 
 /// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until
@@ -427,23 +386,23 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
         if leave == Leave::Later {
             return;
         }
+        let counted = leave == Leave::Counted;
         let (Left(known), after) = self.deliver();
         // Rule 6 of the header: unless the task is freed now, its kind is set before its reference is given up.
-        match leave {
-            Leave::Counted => {
-                self.set_left();
-                self.drop_own_reference();
-            }
+        if counted {
+            self.set_left();
+            self.drop_own_reference();
+        } else if known == Known::ToOthers {
             // The parent let others refer to it between the check of the references and `deliver`.
-            _ if known == Known::ToOthers => self.leave_after_all(),
+            self.leave_after_all();
+        } else if M::HANDLE {
             // A task that has a handle on the owner thread, or had one.
-            Leave::Here | Leave::Alone if M::HANDLE => {
-                self.set_left();
-                if self.header().state.left_to_handle() {
-                    self.free();
-                }
+            self.set_left();
+            if self.header().state.left_to_handle() {
+                self.free();
             }
-            Leave::Here | Leave::Alone | Leave::Later => self.free(),
+        } else {
+            self.free();
         }
         after.tell();
     }

@@ -12,18 +12,17 @@ use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-use super::cell::Ending;
+use super::ending::Ending;
 use super::header::TaskHeader;
 use super::new_task::NewTask;
 use super::parent_link::{Links, List};
 use super::reference::{InList, Known, Leaving, Left, ToAsk};
 
-/// The three lists, and the number of children in them.
+/// The three lists.
 pub(crate) struct Children {
     running: *mut TaskHeader,
     asked: *mut TaskHeader,
     late: *mut TaskHeader,
-    count: usize,
 }
 
 // SAFETY: the pointers lead to tasks that are alive (rule 1), and are followed by the holder of the lock (rule
@@ -55,11 +54,11 @@ impl<F: Future, M: Ending<F::Output>> Added<F, M> {
 
 impl Children {
     pub(crate) const fn new() -> Self {
-        Self { running: ptr::null_mut(), asked: ptr::null_mut(), late: ptr::null_mut(), count: 0 }
+        Self { running: ptr::null_mut(), asked: ptr::null_mut(), late: ptr::null_mut() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.running.is_null() && self.asked.is_null() && self.late.is_null()
     }
 
     /// Adds a child. If `asked`, it is asked to stop from the start.
@@ -73,7 +72,6 @@ impl Children {
         if asked {
             child.ask_stop();
         }
-        self.count += 1;
         self.link(child.task(), if asked { List::Late } else { List::Running });
         Added(child)
     }
@@ -84,10 +82,9 @@ impl Children {
     /// It was added to these lists.
     #[inline]
     pub(crate) unsafe fn remove(&mut self, child: Leaving<'_>) -> (bool, Left) {
-        self.count -= 1;
-        let list = self.unlink(child.task());
+        let (list, was_first) = self.unlink(child.task());
         let known = if list == List::Asked { Known::ToOthers } else { Known::ToTheParent };
-        (self.count == 0, Left(known))
+        (was_first && self.is_empty(), Left(known))
     }
 
     /// Moves a child to the list of asked ones and returns it, if there is one that was not asked to stop.
@@ -136,23 +133,29 @@ impl Children {
         *head = child.as_ptr();
     }
 
-    /// Takes a child, which is in a list of these, out of it. Returns which one that was.
+    /// Takes a child, which is in a list of these, out of it. Returns which one that was, and true if the child was
+    /// its first.
     #[inline]
-    fn unlink(&mut self, child: NonNull<TaskHeader>) -> List {
+    fn unlink(&mut self, child: NonNull<TaskHeader>) -> (List, bool) {
         // SAFETY: `remove` and `next_to_ask` pass a child that is in a list; it and its neighbours are alive:
         // rule 1. Rule 2: `&mut self`.
         unsafe {
             let (links, list) = (child.as_ref().links(), child.as_ref().list.get());
             let (next, previous) = ((*links).next, (*links).previous);
-            match NonNull::new(previous) {
-                Some(previous) => (*previous.as_ref().links()).next = next,
-                // The child is the first of its list.
-                None => *self.head(list) = next,
-            }
             if let Some(next) = NonNull::new(next) {
                 (*next.as_ref().links()).previous = previous;
             }
-            list
+            match NonNull::new(previous) {
+                Some(previous) => {
+                    (*previous.as_ref().links()).next = next;
+                    (list, false)
+                }
+                // The child is the first of its list.
+                None => {
+                    *self.head(list) = next;
+                    (list, true)
+                }
+            }
         }
     }
 }

@@ -9,10 +9,11 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::Waits;
+use convoke_core::raw::WaitLocation;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::{Env, StopReason};
 
+use super::observed::ObserverSlot;
 use super::spawn_site::TaskKind;
 use super::stop_walk::StopListeners;
 use crate::surroundings::Surroundings;
@@ -31,7 +32,7 @@ pub(crate) struct ColdState {
     /// longer to its spawn site.
     kind: TaskKind,
     /// Where the task waits, or waited last, while it is watched: longer than the header remembers.
-    pub(super) waits: Waits,
+    pub(super) waits: WaitLocation,
     /// The watch in which that was recorded.
     pub(super) watch: Cell<usize>,
     /// The number of operations adopted, less those that were freed from inside.
@@ -42,6 +43,8 @@ pub(crate) struct ColdState {
     gone: AtomicU32,
     /// The scopes that hear of a stop of the task at the time of the request.
     pub(super) listeners: StopListeners,
+    /// The observer of the task, if hooks have returned one.
+    pub(super) observer: ObserverSlot,
     /// The memory of the last operation, cached for the next one.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     /// Environments with the task's stop token. The last one is current; another is added after each move.
@@ -61,12 +64,13 @@ impl ColdState {
         unsafe {
             memory.write(Self {
                 kind: TaskKind { cold: Some(memory), ..kind },
-                waits: Waits::new(),
+                waits: WaitLocation::new(),
                 watch: Cell::new(0),
                 operations: Cell::new(0),
                 under_way: Cell::new(0),
                 gone: AtomicU32::new(0),
                 listeners: StopListeners::new(),
+                observer: ObserverSlot::default(),
                 spare: Cell::new(None),
                 surroundings: Stack::new(),
                 moved_to: Stack::new(),

@@ -4,6 +4,8 @@
 use core::marker::PhantomData;
 use core::panic::Location;
 
+use convoke_core::raw::WakerMark;
+
 /// Kind of a [`Handle`](crate::scope::Handle): it may go to any thread, or it stays on the thread of its
 /// child, which is cheaper.
 pub trait HandleKind: sealed::Sealed {
@@ -14,6 +16,10 @@ pub trait HandleKind: sealed::Sealed {
     /// The spawn site that the child stores for its handle.
     #[doc(hidden)]
     type Location: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
+
+    /// The identity of the waker in the child, as the handle remembers it.
+    #[doc(hidden)]
+    type Stored: From<WakerMark> + Into<Option<WakerMark>> + Copy + Default;
 }
 
 /// No stored spawn site: a local handle reads the header, on the one thread that could end the child meanwhile.
@@ -34,26 +40,47 @@ impl From<NoLocation> for Option<&'static Location<'static>> {
     }
 }
 
+/// No remembered waker: a local handle reads the one in the child, on the one thread that could take it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMark;
+
+impl From<WakerMark> for NoMark {
+    #[inline]
+    fn from(_: WakerMark) -> Self {
+        Self
+    }
+}
+
+impl From<NoMark> for Option<WakerMark> {
+    #[inline]
+    fn from(_: NoMark) -> Self {
+        None
+    }
+}
+
 /// Kind of a handle that may go to any thread.
 #[derive(Debug)]
 pub struct Anywhere(());
 
 /// Kind of a handle that stays on the owner thread of its child.
 #[derive(Debug)]
-pub struct OnOwnerThread(PhantomData<*mut ()>);
+pub struct SameThread(PhantomData<*mut ()>);
 
 impl HandleKind for Anywhere {
     const LOCAL: bool = false;
     type Location = &'static Location<'static>;
+    type Stored = Option<WakerMark>;
 }
 
-impl HandleKind for OnOwnerThread {
+impl HandleKind for SameThread {
     const LOCAL: bool = true;
     type Location = NoLocation;
+    type Stored = NoMark;
 }
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Anywhere {}
-    impl Sealed for super::OnOwnerThread {}
+    impl Sealed for super::SameThread {}
 }

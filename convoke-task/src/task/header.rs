@@ -52,7 +52,7 @@ pub(crate) struct TaskHeader {
     pub(super) stopped: Cell<bool>,
     /// The list of its parent that the task is in: rule 4.
     pub(super) list: Cell<List>,
-    /// The allocator of its memory, and the flags `LOCAL`, `COLD` and `ASKED_FOR`, in one byte.
+    /// The allocator of its memory, and the flags `LOCAL`, `COLD`, `ASKED_FOR` and `QUEUES_HERE`, in one byte.
     fixed: Cell<u8>,
     /// Initialised when the task is put into a list.
     links: UnsafeCell<MaybeUninit<Links>>,
@@ -64,6 +64,33 @@ const LOCAL: u8 = 1 << 7;
 const COLD: u8 = 1 << 6;
 /// There is a word for the reason of a stop behind the header: [`AskedFor`].
 const ASKED_FOR: u8 = 1 << 5;
+/// The task has an owner thread, and its executor puts it into the queue of the run loop of that thread:
+/// `Executor::QUEUES_LOCALLY`.
+const QUEUES_HERE: u8 = 1 << 4;
+/// The bits of the allocator.
+const MEMORY: u8 = QUEUES_HERE - 1;
+
+/// The part of `fixed` that tasks under one parent link begin with: the allocator, and `QUEUES_HERE`.
+#[derive(Clone, Copy)]
+pub(super) struct Inherited(u8);
+
+impl Inherited {
+    /// Returns the part of tasks in this environment, with this owner thread.
+    pub(super) fn of(env: &Env, owner: OwnerId) -> Self {
+        let queues_here = owner != OwnerId::NONE && env.executor().queues_locally();
+        Self(Memory::of(env.allocator()) as u8 | if queues_here { QUEUES_HERE } else { 0 })
+    }
+
+    /// Returns the kind of the allocator.
+    #[inline]
+    pub(super) fn memory(self) -> Memory {
+        match self.0 & MEMORY {
+            memory if memory == Memory::Recycling as u8 => Memory::Recycling,
+            memory if memory == Memory::System as u8 => Memory::System,
+            _ => Memory::Own,
+        }
+    }
+}
 
 /// The contents of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +111,13 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind
-    /// is a [`TaskKind`].
+    /// Creates the header of a queued task. The caller posts the runnable, whose kind is a [`TaskKind`].
     #[inline]
     pub(super) fn new(
         runnable: Header,
         state: State,
         owner: OwnerId,
-        memory: Memory,
+        inherited: Inherited,
         local: bool,
         asked_for: bool,
     ) -> Self {
@@ -103,20 +129,21 @@ impl TaskHeader {
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Nowhere),
-            fixed: Cell::new(memory as u8 | flags),
+            fixed: Cell::new(inherited.0 | flags),
             links: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
-    /// Leads to another kind, of a parent link with this owner thread.
+    /// Leads to a kind of another parent link. The memory stays that of the first one.
     ///
     /// # Safety
-    /// Rule 2: the task was not posted, and this thread has it to itself. The kind is alive until the task has
-    /// left: rule 3.
-    pub(super) unsafe fn set_kind_and_owner(&self, kind: NonNull<TaskKind>, owner: OwnerId) {
+    /// Rule 2: the task was not posted, and this thread has it to itself. The kind is one of `link`, and both
+    /// are alive until the task has left: rule 3.
+    pub(super) unsafe fn set_kind_and_owner(&self, kind: NonNull<TaskKind>, link: &ParentLink) {
         // SAFETY: the kind is alive until it is replaced, and the caller holds the runnable: rule 2.
         unsafe { self.runnable.set_kind(kind.cast()) };
-        self.owner.store(owner.number(), Ordering::Relaxed);
+        self.owner.store(link.home().number(), Ordering::Relaxed);
+        self.fixed.set(self.fixed.get() & !QUEUES_HERE | link.inherited().0 & QUEUES_HERE);
     }
 
     /// Replaces the kind by one that outlives the parent, after the task has left: rule 6.
@@ -144,6 +171,19 @@ impl TaskHeader {
         }
     }
 
+    /// Returns how the thread that is inside may access the task: it is the owner thread, if there is one.
+    #[inline]
+    pub(super) fn access_inside(&self) -> Access {
+        if self.owner.load(Ordering::Relaxed) == 0 { Access::Shared } else { Access::Local }
+    }
+
+    /// Returns true if the task has an owner thread, and its executor puts it into the queue of the run loop of
+    /// that thread. Read as rule 2 allows, or on the owner thread of a task that has not ended.
+    #[inline]
+    pub(super) fn queues_here(&self) -> bool {
+        self.fixed.get() & QUEUES_HERE != 0
+    }
+
     /// Returns the number of the owner thread, or zero if the task is shared.
     pub(super) fn home_number(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)
@@ -158,17 +198,13 @@ impl TaskHeader {
     /// Returns the kind of allocator that the task came from.
     #[inline]
     pub(super) fn memory(&self) -> Memory {
-        match self.fixed.get() & !(LOCAL | COLD | ASKED_FOR) {
-            memory if memory == Memory::Recycling as u8 => Memory::Recycling,
-            memory if memory == Memory::System as u8 => Memory::System,
-            _ => Memory::Own,
-        }
+        Inherited(self.fixed.get()).memory()
     }
 
     /// Returns true if the memory is the default allocator's and there is no cold state.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.fixed.get() & !(LOCAL | ASKED_FOR) == Memory::Recycling as u8
+        self.fixed.get() & (COLD | MEMORY) == Memory::Recycling as u8
     }
 
     /// Returns true if this is the owner thread.
@@ -275,15 +311,20 @@ impl Inside {
     }
 
     /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
+    #[inline]
     pub(super) fn try_make_cold(&self) -> Option<&ColdState> {
-        if self.cold().is_none() {
-            let header = self.header();
-            let cold = ColdState::make(self.parent_link().env().allocator(), *self.not_left().kind())?;
-            // SAFETY: rule 2: this thread is inside. The cold state is new and freed with the task, and its
-            // first field is a kind.
-            unsafe { header.runnable.set_kind(cold.cast()) };
-            header.fixed.set(header.fixed.get() | COLD);
-        }
+        self.cold().or_else(|| self.create_cold())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn create_cold(&self) -> Option<&ColdState> {
+        let header = self.header();
+        let cold = ColdState::make(self.parent_link().env().allocator(), *self.not_left().kind())?;
+        // SAFETY: rule 2: this thread is inside. The cold state is new and freed with the task, and its first
+        // field is a kind.
+        unsafe { header.runnable.set_kind(cold.cast()) };
+        header.fixed.set(header.fixed.get() | COLD);
         self.cold()
     }
 

@@ -3,11 +3,14 @@
 #![allow(unsafe_code)]
 
 use core::alloc::Layout;
+use core::panic::Location;
 use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef};
+use convoke_core::raw::{
+    AdoptedMemory, Call, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef,
+};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{NotLeft, TaskHeader};
@@ -100,6 +103,12 @@ impl Inside {
         if let (Some(reason), Some(cold)) = (self.requested_stop(), self.cold()) {
             cold.pass_on_stop(reason);
         }
+    }
+
+    /// Returns true if the future is to be dropped unpolled: its executor refuses it, or this is not its thread.
+    #[cold]
+    pub(super) fn must_not_be_polled(&self, call: Call) -> bool {
+        call == Call::Stop || self.must_not_be_touched_here()
     }
 
     /// Returns true if the future must not leave its thread and this is another one: its executor has ended
@@ -202,4 +211,14 @@ pub(super) fn not_on_owner_thread() -> ! {
         "convoke: an executor ran a task on another thread than the owner thread that it had named. Aborting."
     );
     std::process::abort()
+}
+
+/// Reports a future that is leaked.
+#[cold]
+#[inline(never)]
+pub(super) fn report_leak(location: &'static Location<'static>) {
+    eprintln!(
+        "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
+         cannot be destroyed on another thread, and is leaked"
+    );
 }

@@ -10,11 +10,13 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use convoke_core::Panic;
 use convoke_core::env::FrameAllocator;
 use convoke_core::raw::Header;
 
-use super::cell::{Cell, Ending};
+use super::cell::Cell;
 use super::cold::ColdState;
+use super::ending::Ending;
 use super::header::TaskHeader;
 use super::new_task::{NewTask, Spawnable};
 use super::parent_link::ParentLink;
@@ -33,8 +35,8 @@ pub(super) enum Memory {
 }
 
 impl Memory {
-    #[inline]
-    fn of(allocator: &FrameAllocator) -> Self {
+    /// Returns the kind of this allocator.
+    pub(super) fn of(allocator: &FrameAllocator) -> Self {
         if *allocator == FrameAllocator::recycling() {
             Self::Recycling
         } else if *allocator == FrameAllocator::system() {
@@ -67,14 +69,13 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     #[inline]
     pub(super) fn allocate(link: Pin<&ParentLink>, location: &'static Location<'static>) -> Option<Self> {
         let kind = Sites::find(link, Cell::<F, M>::WORK, location)?;
-        let allocator = link.get_ref().env().allocator();
-        let shape = Cell::<F, M>::SHAPE;
-        if *allocator != FrameAllocator::recycling() {
-            let (cell, memory) = shape.allocate_elsewhere(allocator)?;
-            return Some(Self { cell: cell.cast(), kind, memory });
-        }
-        let cell = FrameAllocator::recycling().allocate(shape.layout)?.cast();
-        Some(Self { cell, kind, memory: Memory::Recycling })
+        let (shape, memory) = (Cell::<F, M>::SHAPE, link.inherited().memory());
+        let cell = if memory == Memory::Recycling {
+            FrameAllocator::recycling().allocate(shape.layout)?
+        } else {
+            shape.allocate_elsewhere(link.get_ref().env().allocator(), memory)?
+        };
+        Some(Self { cell: cell.cast(), kind, memory })
     }
 
     /// Creates the task, queued: the caller posts it, or runs it.
@@ -93,14 +94,14 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
         // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link,
-        // so it is alive for as long as the header leads to it.
-        let runnable = unsafe { Header::of_kind(this.kind.cast()) };
-        let header = TaskHeader::new(runnable, state, link.home(), this.memory, local, M::ASKED_FOR);
-        // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
-        // the task. The contract of this function is what a new task requires.
+        // so it is alive for as long as the header leads to it. The memory has the layout of this cell, and
+        // `self` is given up. The allocator stays behind the task. The contract of this function is what a new
+        // task requires.
         unsafe {
+            let runnable = Header::of_kind(this.kind.cast());
+            let header = TaskHeader::new(runnable, state, link.home(), link.inherited(), local, M::ASKED_FOR);
             cell.write(Cell::new(header, ending, future));
-            NewTask::new(cell, NonNull::from(link.get_ref()))
+            NewTask::new(cell)
         }
     }
 }
@@ -153,14 +154,13 @@ impl Shape {
     /// Allocates memory of another allocator than the default.
     #[cold]
     #[inline(never)]
-    fn allocate_elsewhere(self, allocator: &FrameAllocator) -> Option<(NonNull<u8>, Memory)> {
-        let memory = Memory::of(allocator);
+    fn allocate_elsewhere(self, allocator: &FrameAllocator, memory: Memory) -> Option<NonNull<u8>> {
         let cell = allocator.allocate(self.layout_in(memory))?;
         if memory == Memory::Own {
             // SAFETY: `layout_in(Own)` has space for the allocator there, and nothing else uses the memory.
             unsafe { self.allocator_of(cell).write(allocator.clone()) };
         }
-        Some((cell, memory))
+        Some(cell)
     }
 
     /// Destroys a task that has a cold state, or another allocator than the default. `drop_cell` drops it in
@@ -214,4 +214,18 @@ impl<F: Future, M> Vacated<F, M> {
             FrameAllocator::recycling().deallocate(task.cast(), shape.layout);
         }
     }
+}
+
+/// Creates the panic of a task for which there was no memory.
+#[inline]
+pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
+    no_memory_for(size_of::<F>(), location)
+}
+
+#[cold]
+#[inline(never)]
+fn no_memory_for(size: usize, location: &'static Location<'static>) -> Panic {
+    Panic::new(format!(
+        "the frame allocator has no memory left for the task at {location}, whose future has {size} bytes"
+    ))
 }

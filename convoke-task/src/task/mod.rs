@@ -44,7 +44,8 @@
 //!    posts it.
 //! 2. *Run.* The executor runs the runnable on one of its threads: [`cell::Cell::call`] sets `RUNNING` and polls.
 //!    Until `pause` or `finish_and_leave`, that thread is *inside*: it alone may touch the body ([`Inside`]).
-//! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again.
+//! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again. A
+//!    task that wakes itself by [`Frame::wake_task`](convoke_core::raw::Frame::wake_task) is posted again without it.
 //! 4. *Stop.* As a wake, with the `STOP` bit. The future sees it when it is polled next. The thread that asks
 //!    goes on to the scopes that are open in the task, and to their children ([`StopWalk`]): they do not wait
 //!    for that poll.
@@ -92,6 +93,7 @@
 //! | `with_handle.rs`, `handle_kind.rs` | a task with a handle: the two ends of its rendezvous |
 //! | `unheard.rs` | panics of tasks whose handle is dropped later |
 //! | `cell.rs` | the task with its type: run, poll, end, leave, free |
+//! | `ending.rs` | where the outcome goes |
 //! | `memory.rs` | allocation and deallocation |
 //! | `inside.rs` | the running task as owner of its frame and of its operations |
 //! | `cold.rs` | the cold state: adopted operations, stop token, executors that the task moved to |
@@ -100,20 +102,26 @@
 //! | `remote_wake.rs`, `rerun.rs` | waking from a remote thread; running again where the executor has no queue |
 //! | `ask_stop.rs`, `stop_walk.rs` | the stop callback; how a stop request goes down the tree |
 //! | `asked_for.rs`, `asker.rs` | the reason of a stop that was requested through a handle; a stop handle |
+//! | `abandoned.rs` | tasks whose handle was dropped before they ran |
+//! | `observed.rs` | the observer that hooks have returned for a task |
 //! | `view.rs` | a task as inspectors see it |
 
+#[cfg(not(feature = "loom"))]
+mod abandoned;
 mod ask_stop;
 mod asked_for;
 mod asker;
 mod cell;
 mod children;
 mod cold;
+mod ending;
 mod handle_kind;
 mod header;
 mod inside;
 mod many_wakers;
 mod memory;
 mod new_task;
+mod observed;
 mod parent_link;
 mod queued;
 mod reference;
@@ -129,12 +137,16 @@ mod wake_locally;
 mod waker;
 mod with_handle;
 
+#[cfg(not(feature = "loom"))]
+pub use abandoned::take_abandoned;
 pub(crate) use ask_stop::AskStop;
 pub(crate) use asker::Asker;
-pub(crate) use cell::{After, Ending, OutcomeSlot, no_memory};
+pub(crate) use cell::OutcomeSlot;
 pub(crate) use children::{Added, Children, Order};
-pub use handle_kind::{Anywhere, HandleKind, OnOwnerThread};
+pub(crate) use ending::{After, Ending};
+pub use handle_kind::{Anywhere, HandleKind, SameThread};
 pub(crate) use inside::Inside;
+pub(crate) use memory::no_memory;
 pub(crate) use new_task::{NewTask, Spawnable};
 pub(crate) use parent_link::{ListOwner, ParentLink};
 #[cfg(feature = "testing")]

@@ -8,11 +8,13 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use convoke_core::raw::Runnable;
+use convoke_core::raw::{Runnable, watching};
 
 use super::ask_stop::AskStop;
-use super::cell::{Cell, Ending};
+use super::cell::Cell;
+use super::ending::Ending;
 use super::header::{NotLeft, TaskHeader};
+use super::inside::Inside;
 use super::memory::{Vacant, Vacated};
 use super::parent_link::ParentLink;
 use super::queued::Queued;
@@ -89,12 +91,11 @@ impl<F: Future> Spawnable<F> {
 /// A task that was created and not posted. The rules:
 ///
 /// 1. It has its cell to itself: no thread runs the task, and no list leads to it.
-/// 2. It holds the runnable of the task, and `link` is the parent link.
+/// 2. It holds the runnable of the task, whose parent link is alive.
 ///
 /// If dropped, the future is dropped unpolled, and the memory freed.
 pub(crate) struct NewTask<F: Future, M> {
     cell: NonNull<Cell<F, M>>,
-    link: NonNull<ParentLink>,
 }
 
 impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
@@ -106,6 +107,9 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     /// 2. If the future is local, this is the owner thread of the task's parent link: `link`, or the one in the
     ///    ending.
     /// 3. What the ending borrows outlives the task.
+    ///
+    /// # Panics
+    /// If the task has a handle that is to stay on the owner thread, and the future may leave it.
     #[inline]
     pub(crate) unsafe fn create(
         future: Spawnable<F>,
@@ -113,6 +117,10 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
         link: &ParentLink,
         location: &'static Location<'static>,
     ) -> Result<Self, F> {
+        assert!(
+            !M::HANDLE || future.local,
+            "a handle stays on the thread of its child only if the child stays, too"
+        );
         // SAFETY: contracts 1 to 3 are what `Pin` and `fill` ask for.
         unsafe {
             let link = Pin::new_unchecked(link);
@@ -126,16 +134,14 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     /// Takes over a cell that was just written, and makes it lead to the link in its ending, if there is one.
     ///
     /// # Safety
-    /// The cell is queued, and nothing else knows it. It leads to `link`, which stays until the task has left.
+    /// The cell is queued, and nothing else knows it. It leads to a parent link that stays until the task has left.
     #[inline]
-    pub(super) unsafe fn new(cell: NonNull<Cell<F, M>>, link: NonNull<ParentLink>) -> Self {
-        let mut this = Self { cell, link };
+    pub(super) unsafe fn new(cell: NonNull<Cell<F, M>>) -> Self {
+        let this = Self { cell };
         // SAFETY: contract 1 of `Ending`: the link is a part of the ending, and so of the task, which does not
         // move.
         if let Some(own) = this.ending().own_link().map(|own| unsafe { Pin::new_unchecked(own) }) {
-            let own_link = NonNull::from(own.get_ref());
             this.lead_to(own);
-            this.link = own_link;
         }
         this
     }
@@ -148,7 +154,7 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
             let kind = *NotLeft::new(self.header()).kind();
             let site = Sites::find(link, kind.work, kind.location);
             let site = site.expect("the first spawn site needs no memory");
-            self.header().set_kind_and_owner(site, link.home());
+            self.header().set_kind_and_owner(site, link.get_ref());
         }
     }
 
@@ -169,12 +175,6 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     #[inline]
     pub(crate) fn id(&self) -> TaskId {
         TaskId::of(self.cell.cast())
-    }
-
-    /// Returns true if the future must not leave its thread.
-    #[inline]
-    pub(super) fn is_local(&self) -> bool {
-        self.header().is_local()
     }
 
     /// Marks the task as asked to stop.
@@ -205,24 +205,34 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
         self.cell
     }
 
+    /// Shows the task to the hooks in its environment.
+    #[cold]
+    #[inline(never)]
+    fn show_to_hooks(&self) {
+        // SAFETY: rule 1: this thread has the task to itself, as a thread that is inside has.
+        let inside = unsafe { Inside::new(self.cell.cast()) };
+        self.ending().with_name(&mut |name| inside.show_to_hooks(name));
+    }
+
     #[inline]
-    fn into_queued(self) -> (Queued, NonNull<ParentLink>) {
+    fn into_queued(self) -> Queued {
+        if watching::is_hooked() {
+            self.show_to_hooks();
+        }
         let this = ManuallyDrop::new(self);
         // SAFETY: rule 2: this was the holder of the runnable, and is given up.
-        (unsafe { Queued::new(this.cell.cast()) }, this.link)
+        unsafe { Queued::new(this.cell.cast()) }
     }
 
     /// Posts the task to its executor.
     #[inline]
     pub(crate) fn post(self) {
-        let (queued, link) = self.into_queued();
-        // SAFETY: rule 2: it is the parent link of the task.
-        unsafe { queued.post_first(link) };
+        self.into_queued().post();
     }
 
     /// Returns the runnable: for an executor that may run the task at once.
     pub(crate) fn into_runnable(self) -> Runnable {
-        self.into_queued().0.into_runnable()
+        self.into_queued().into_runnable()
     }
 }
 
@@ -242,6 +252,6 @@ impl<F: Future, M> NewTask<F, M> {
 impl<F: Future, M> Drop for NewTask<F, M> {
     #[cold]
     fn drop(&mut self) {
-        drop(Self { cell: self.cell, link: self.link }.take_back());
+        drop(Self { cell: self.cell }.take_back());
     }
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use convoke_core::raw::{DropOutOfLine, LastUse, OwnerId};
 use convoke_core::{Env, Executor, StopReason};
 
-use super::header::TaskHeader;
+use super::header::{Inherited, TaskHeader};
 use super::reference::TaskId;
 use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
@@ -26,6 +26,8 @@ pub(crate) struct ParentLink {
     env: LinkEnv,
     /// The owner thread of the environment's executor, asked for once.
     home: OwnerId,
+    /// The bits that the headers of its tasks begin with.
+    inherited: Inherited,
     deadline: Option<Instant>,
     /// The task above, for inspectors.
     parent: Option<TaskId>,
@@ -101,8 +103,9 @@ impl ParentLink {
         owner: Option<ListOwner>,
     ) -> Self {
         let home = Self::home_of(&env);
+        let inherited = Inherited::of(&env, home);
         let (env, sites) = (LinkEnv::Own(env), Sites::new());
-        Self { env, home, deadline, parent, owner, sites, _pinned: PhantomPinned }
+        Self { env, home, inherited, deadline, parent, owner, sites, _pinned: PhantomPinned }
     }
 
     /// Creates a link that borrows its environment, for a task in no list.
@@ -112,7 +115,8 @@ impl ParentLink {
     pub(crate) unsafe fn borrowing(env: NonNull<Env>, parent: Option<TaskId>) -> Self {
         let (env, sites) = (LinkEnv::Borrowed(env), Sites::new());
         let (home, deadline) = (Self::home_of(env.get()), env.get().stop().deadline());
-        Self { env, home, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
+        let inherited = Inherited::of(env.get(), home);
+        Self { env, home, inherited, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
     }
 
     /// Creates a link for one task under the same parent, with another environment.
@@ -147,6 +151,12 @@ impl ParentLink {
     #[inline]
     pub(crate) fn home(&self) -> OwnerId {
         self.home
+    }
+
+    /// Returns the bits that the headers of its tasks begin with.
+    #[inline]
+    pub(super) fn inherited(&self) -> Inherited {
+        self.inherited
     }
 
     /// Returns true if the tasks run on this thread alone.

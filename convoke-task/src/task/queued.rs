@@ -4,11 +4,10 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::raw::Runnable;
+use convoke_core::raw::{OwnerId, Runnable};
 use convoke_core::{Env, ExecutorRef};
 
 use super::header::{NotLeft, TaskHeader};
-use super::parent_link::ParentLink;
 
 /// A task that is queued, held by the one that its state has told to create the runnable. The rules:
 ///
@@ -49,44 +48,37 @@ impl Queued {
         unsafe { Runnable::new(self.0.cast()) }
     }
 
-    /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
-    // Not inlined: most wakes find the task queued or running, and need none of this.
-    #[inline(never)]
-    pub(super) fn post(self) {
-        let executor = NonNull::from(self.env().executor());
-        self.post_to(executor);
-    }
-
-    /// Posts a task that has not run yet, and so has not moved: its executor is that of its parent link.
-    ///
-    /// # Safety
-    /// `link` is the parent link of the task.
+    /// Returns true if the executor of the task puts it into the queue of the run loop with this owner thread.
     #[inline]
-    pub(super) unsafe fn post_first(self, link: NonNull<ParentLink>) {
-        // SAFETY: rule 2: the parent link stays while `self` exists, and is not read after that.
-        let executor = NonNull::from(unsafe { link.as_ref() }.env().executor());
-        self.post_to(executor);
+    pub(super) fn queues_in(&self, owner: OwnerId) -> bool {
+        // SAFETY: rule 2: the task has not left. The caller of `new` was told to create the runnable, so that
+        // rule 2 of the header gives it the fields that are read here.
+        let header = unsafe { self.0.as_ref() };
+        owner != OwnerId::NONE && header.queues_here() && header.is_owned_by(owner)
     }
 
-    /// Posts the task to this executor, which is its own.
+    /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
     ///
     /// As soon as another thread can see the runnable, the task may run to its end there and free its
     /// environment, the executor's handle included. So the runnable goes straight into the queue of the loop
     /// that this thread runs, or through a clone of the handle.
     #[inline]
-    fn post_to(self, executor: NonNull<ExecutorRef>) {
-        let task = self.0;
-        let mut runnable = self.into_runnable();
-        // SAFETY: rule 2: the environment, and the executor in it, stay while this thread has the runnable. If
-        // that goes into the queue of this thread's loop, then until this thread runs it.
-        unsafe {
-            if executor.as_ref().queues_locally() {
-                match task.as_ref().queue_locally(runnable) {
-                    Ok(()) => return,
-                    Err(back) => runnable = back,
-                }
-            }
-            ExecutorRef::post_cloned(executor, runnable);
+    pub(super) fn post(self) {
+        if let Err(queued) = self.queue_locally() {
+            queued.post_through_clone();
         }
+    }
+
+    /// Posts the task as [`post`](Queued::post) does: for callers that seldom have to.
+    #[inline(never)]
+    pub(super) fn post_out_of_line(self) {
+        self.post();
+    }
+
+    #[inline(never)]
+    fn post_through_clone(self) {
+        let executor = NonNull::from(self.env().executor());
+        // SAFETY: rule 2: the environment, and the executor in it, stay while this thread has the runnable.
+        unsafe { ExecutorRef::post_cloned(executor, self.into_runnable()) };
     }
 }

@@ -17,9 +17,11 @@ use core::mem::ManuallyDrop;
 use core::num::NonZero;
 use core::ptr::NonNull;
 
-use convoke_core::raw::Runnable;
+use convoke_core::Executor;
+use convoke_core::raw::{OwnerId, OwnerThread, Runnable};
 
 use super::header::{NotLeft, TaskHeader};
+use super::inside::report_leak;
 use super::parent_link::{List, ParentLink};
 use super::queued::Queued;
 use super::remote_wake::send_remote_wake;
@@ -138,7 +140,7 @@ impl<'a> Alive<'a> {
         match wake {
             Wake::Nothing => {}
             // SAFETY: rule 1 of `Queued`: `Wake::Post` makes the caller the holder of the runnable.
-            Wake::Post => unsafe { Queued::new(self.task) }.post(),
+            Wake::Post => unsafe { Queued::new(self.task) }.post_out_of_line(),
             // SAFETY: `Wake::Send` lets the caller send the remote wake, and read the parent link: rule 3 of
             // the header. `ToAsk::ask` passes the link if the task may have left.
             Wake::Send => unsafe {
@@ -240,7 +242,7 @@ impl<'a> InList<'a> {
 
     /// Returns true if this is the task's owner thread and the task has not ended.
     #[cfg(feature = "testing")]
-    pub(crate) fn is_alive_in(self, owner: convoke_core::raw::OwnerId) -> bool {
+    pub(crate) fn is_alive_in(self, owner: OwnerId) -> bool {
         self.header().is_alive_in(owner)
     }
 
@@ -307,11 +309,36 @@ impl<'a> Leaving<'a> {
         self.0.task
     }
 
+    #[inline]
+    fn not_left(&self) -> NotLeft<'a> {
+        // SAFETY: rule 3 of the header: the task has not told its parent, which this token is for.
+        unsafe { NotLeft::new(self.0.header()) }
+    }
+
     /// Returns the parent link.
     #[inline]
     pub(crate) fn parent_link(&self) -> &'a ParentLink {
-        // SAFETY: rule 3 of the header: the task has not told its parent, which this token is for.
-        unsafe { NotLeft::new(self.0.header()) }.parent_link()
+        self.not_left().parent_link()
+    }
+
+    /// Returns true, and reports it, if the outcome must not leave its thread and this is another one: the executor has
+    /// ended before the task. The outcome is then leaked.
+    #[inline]
+    pub(crate) fn must_stay_on_its_thread(&self) -> bool {
+        OwnerId::here_may_be_closed() && self.0.header().is_local() && self.is_elsewhere()
+    }
+
+    /// Returns true, and reports it, if this is not the owner thread of the task. A task that is not `Send` does not
+    /// change its executor, so it is that of its parent link.
+    #[cold]
+    fn is_elsewhere(&self) -> bool {
+        let (header, executor) = (self.0.header(), self.parent_link().env().executor());
+        let is_owner = |owner: &OwnerThread| header.is_owned_by(owner.id()) && owner.is_own_thread();
+        let is_elsewhere = !executor.owner_thread().is_some_and(is_owner);
+        if is_elsewhere {
+            report_leak(self.not_left().kind().location);
+        }
+        is_elsewhere
     }
 
     /// Leaves a parent that has no list. A root task has nothing to be removed from.

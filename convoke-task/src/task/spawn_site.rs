@@ -145,6 +145,10 @@ impl Sites {
     /// # Safety
     /// Called once, last. No task leads here any more, and the allocator is the one of `find`.
     pub(super) unsafe fn free<'a>(&self, allocator: impl Fn() -> &'a FrameAllocator) {
+        // Mostly: one site or none, and so none that was allocated.
+        if self.taken.load(Ordering::Relaxed) < FIRST as u32 {
+            return;
+        }
         let first = self.first.get().cast::<SpawnSite>();
         let is_first = |site: *mut SpawnSite| (first..first.wrapping_add(FIRST)).contains(&site);
         let mut next = self.newest();

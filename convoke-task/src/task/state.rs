@@ -34,6 +34,7 @@
 //! | `LISTENED` | the cold state has a list of scopes that hear of a stop: see `state/listened.rs` |
 
 mod listened;
+mod own_wake;
 
 use core::fmt;
 
@@ -50,15 +51,16 @@ const LEFT_HERE: u32 = 1 << 7;
 const REFERENCE: u32 = 1 << 8;
 /// The number of references at which wakers are no longer counted here, but in `many_wakers`.
 const MOST_WAKERS: i32 = 1 << 22;
-/// The largest number of references. Those that are not wakers are few: handles, and one a thread at most.
+/// The largest number of references. Those that are no wakers are few: handles, and one a thread at most.
 const MOST_REFERENCES: i32 = (1 << 23) - (1 << 12);
 /// The distance from zero at which the count of `own` is settled with that of `remote`.
 const MOST_UNSETTLED: i32 = 1 << 20;
 
 const REMOTE_WAKE: u32 = 1;
-const STOP_REMOTE: u32 = 1 << 1;
+const LEAVING: u32 = 1 << 1;
 const REFUSED: u32 = 1 << 2;
-const LEAVING: u32 = 1 << 3;
+/// Has the number of `STOP`, so that one test of both words finds either.
+const STOP_REMOTE: u32 = STOP;
 const LEFT: u32 = 1 << 4;
 const LISTENED: u32 = 1 << 5;
 const REMOTE_REFERENCE: u32 = 1 << 8;
@@ -95,7 +97,7 @@ pub enum Wake {
 /// The duty of the caller whose poll left the task waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Pause {
+pub enum AfterPause {
     /// Nothing: the task may be running on another thread by now, or be gone.
     Idle,
     /// Create the runnable and post it: the task was woken meanwhile.
@@ -106,14 +108,12 @@ pub enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Leave {
-    /// Nothing else refers to the task: tell the parent and free it. If the parent says that it let others
-    /// refer to the task meanwhile, see [`State::leave_after_all`].
+    /// Nothing else refers to the task, except for a handle on the owner thread: tell the parent; then free the
+    /// task, or call [`State::left_to_handle`] if it was made with such a handle. If the parent says that it let
+    /// others refer to the task meanwhile, see [`State::leave_after_all`].
     Alone,
     /// Others may refer to the task: tell the parent and drop the task's own reference.
     Counted,
-    /// Only a handle on the owner thread refers to the task: tell the parent and call
-    /// [`State::left_to_handle`].
-    Here,
     /// Nothing now: a remote wake is in flight, and its receiver is told to let the task leave.
     Later,
 }
@@ -143,7 +143,7 @@ impl State {
     /// Returns true if a stop was requested.
     #[inline]
     pub fn stop_asked(&self) -> bool {
-        self.own.load(Ordering::Acquire) & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
+        (self.own.load(Ordering::Acquire) | self.remote.load(Ordering::Acquire)) & STOP != 0
     }
 
     /// Returns true if the task runs now: a snapshot for inspectors.
@@ -212,17 +212,17 @@ impl State {
     pub fn begin(&self, access: Access) -> bool {
         // Acquire: the thread that was inside before released it in `pause`.
         let before = self.change_own(access, |word| word & !QUEUED | RUNNING);
-        before & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
+        (before | self.remote.load(Ordering::Acquire)) & STOP != 0
     }
 
     /// Leaves the inside of a task that goes on waiting after a poll.
     #[inline]
-    pub fn pause(&self, access: Access) -> Pause {
+    pub fn pause(&self, access: Access) -> AfterPause {
         let before = self.change_own(access, |word| {
             let queued = if word & WOKEN != 0 { QUEUED } else { 0 };
             word & !(RUNNING | WOKEN) | queued
         });
-        if before & WOKEN != 0 { Pause::Post } else { Pause::Idle }
+        if before & WOKEN != 0 { AfterPause::Post } else { AfterPause::Idle }
     }
 
     /// Returns true if the future is gone.
@@ -352,13 +352,13 @@ impl State {
             }
             // Nothing else knows the task, so no other thread can be about to.
             if only_own && self.remote.load(Ordering::Acquire) & !LISTENED == 0 {
-                return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
+                return Leave::Alone;
             }
         }
         self.leave_counted(own)
     }
 
-    /// Gives up the task's own reference after [`Leave::Here`], when the parent was told. Returns true if the
+    /// Gives up the task's own reference after [`Leave::Alone`], when the parent was told. Returns true if the
     /// handle was dropped meanwhile: the caller frees the task.
     #[inline]
     #[must_use]
@@ -380,8 +380,8 @@ impl State {
         own & LEFT_HERE != 0
     }
 
-    /// Lets a task leave that was told to leave `Alone` or `Here`, although its parent let others refer to it
-    /// before it was told. Never returns `Alone`. `access` is not `Remote`.
+    /// Lets a task leave that was told to leave `Alone`, although its parent let others refer to it before it was
+    /// told. Never returns `Alone`. `access` is not `Remote`.
     #[cold]
     pub fn leave_after_all(&self, access: Access) -> Leave {
         let own = self.own.load(Ordering::Acquire);

@@ -4,7 +4,7 @@
 
 use core::panic::Location;
 
-use convoke_core::raw::Waits;
+use convoke_core::raw::WaitLocation;
 
 use super::header::NotLeft;
 use super::inside::Inside;
@@ -34,10 +34,12 @@ impl InList<'_> {
     /// Returns a snapshot: rules 1 and 5 of the header.
     pub(crate) fn look(self) -> TaskView {
         let header = self.header();
-        // SAFETY: rule 5: the task is in a list of its parent, under the lock that `self` stands for.
-        let kind = unsafe { NotLeft::new(header) }.kind();
-        // SAFETY: the cold state is freed with the task. Its `waits` is atomic; no other field is touched.
-        let stored = kind.cold.and_then(|cold| unsafe { &(*cold.as_ptr()).waits }.get());
+        // SAFETY: rule 5: the task is in a list of its parent, under the lock that `self` stands for. The cold state
+        // is freed with the task. Its `waits` is atomic; no other field is touched.
+        let (kind, stored) = unsafe {
+            let kind = NotLeft::new(header).kind();
+            (kind, kind.cold.and_then(|cold| (*cold.as_ptr()).waits.get()))
+        };
         TaskView {
             location: kind.location,
             running: header.state.is_running(),
@@ -53,7 +55,7 @@ impl InList<'_> {
 impl Inside {
     /// Returns the word in which the task records where it waits.
     #[inline]
-    pub(super) fn waits(&self) -> &Waits {
+    pub(super) fn waits(&self) -> &WaitLocation {
         // SAFETY: rule 2 of the header: this thread is inside, so the task is not queued and the link is
         // unused.
         unsafe { self.header().runnable.waits() }
@@ -62,7 +64,7 @@ impl Inside {
     /// Returns the word in which a watched task records where it waits: that of the cold state, which lasts
     /// longer.
     #[cold]
-    pub(super) fn waits_for_watchers(&self) -> &Waits {
+    pub(super) fn waits_for_watchers(&self) -> &WaitLocation {
         let Some(watch) = watch() else { return self.waits() };
         let Some(cold) = self.try_make_cold() else { return self.waits() };
         match self.header().runnable.waits_at() {

@@ -7,9 +7,8 @@ use core::mem::ManuallyDrop;
 use core::ptr;
 use core::task::Waker;
 
-use convoke_core::raw::Runnable;
+use convoke_core::raw::OwnerId;
 
-use super::header::{NotLeft, TaskHeader};
 use super::queued::Queued;
 use super::reference::TaskRef;
 use super::state::{Access, Wake};
@@ -25,13 +24,14 @@ use convoke_exec::raw::Runner;
 pub fn wake_locally(waker: &Waker) -> bool {
     let Some(task) = task_of(waker) else { return false };
     let (task, this) = (task.alive().address(), task.alive().header());
-    Runner::current(|runner, owner| {
-        if !this.is_owned_by(owner) || this.state.is_done() {
+    Runner::current(|runner| {
+        let owner = runner.owner();
+        if owner == OwnerId::NONE || !this.is_owned_by(owner) || this.state.is_done() {
             return false;
         }
-        // SAFETY: rule 3 of the header: this is the owner thread of a task that has not ended, so the task
-        // can neither leave nor move while this thread is in here.
-        if !unsafe { NotLeft::new(this).env() }.executor().queues_locally() {
+        // Rule 2 of the header: this is the owner thread of a task that has not ended, so the task can neither
+        // leave nor move while this thread is in here.
+        if !this.queues_here() {
             return false;
         }
         if this.state.wake(Access::Local) == Wake::Post {
@@ -43,20 +43,20 @@ pub fn wake_locally(waker: &Waker) -> bool {
     .unwrap_or(false)
 }
 
-impl TaskHeader {
-    /// Puts the runnable of this task into the queue of the run loop of this thread, if this is the owner
-    /// thread. Hands it back otherwise.
+impl Queued {
+    /// Puts the task into the queue of the run loop that this thread runs, if that is the queue of its
+    /// executor. Hands it back otherwise.
     #[inline]
-    pub(super) fn queue_locally(&self, runnable: Runnable) -> Result<(), Runnable> {
-        let mut runnable = Some(runnable);
-        Runner::current(|runner, owner| {
-            if self.is_owned_by(owner)
-                && let Some(runnable) = runnable.take()
+    pub(super) fn queue_locally(self) -> Result<(), Self> {
+        let mut queued = Some(self);
+        Runner::current(|runner| {
+            if queued.as_ref().is_some_and(|queued| queued.queues_in(runner.owner()))
+                && let Some(queued) = queued.take()
             {
-                runner.push(runnable);
+                runner.push(queued.into_runnable());
             }
         });
-        runnable.map_or(Ok(()), Err)
+        queued.map_or(Ok(()), Err)
     }
 }
 

@@ -3,7 +3,7 @@
 //! the same machine by which a future meets an adopted operation. The rules:
 //!
 //! 1. While a `Join` exists, it has a reference to the task (`Anywhere`), or is the handle that the task was
-//!    made with (`OnOwnerThread`): the task's memory is alive.
+//!    made with (`SameThread`): the task's memory is alive.
 //! 2. `rendezvous` says which end may touch the waker and the outcome. Before the first `wait` the waker is
 //!    the handle's.
 //! 3. A `Join` that stays on the owner thread touches the task only there, or while `keep_others_out` excludes
@@ -27,8 +27,9 @@ use convoke_core::raw::{
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::asked_for::AskedFor;
-use super::cell::{Cell, Ending, OutcomeSlot};
+use super::cell::{Cell, OutcomeSlot};
 use super::children::Added;
+use super::ending::Ending;
 use super::handle_kind::HandleKind;
 use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
@@ -74,6 +75,11 @@ pub(crate) unsafe trait BehindHandle {
         None
     }
 
+    /// As [`Ending::with_name`].
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        f(None);
+    }
+
     /// As [`Ending::ended`].
     fn ended<T>(&self, task: &Inside, outcome: &mut Outcome<T>);
 
@@ -97,29 +103,38 @@ impl<E, K: HandleKind> WithHandle<E, K> {
         &self.inner
     }
 
-    /// Hands the outcome over to the handle. Returns a panic that no handle will hear of.
+    /// Hands the outcome over to the handle. Returns false, and leaves the outcome, if the handle is gone.
     #[inline(always)]
-    fn hand_over<T>(&self, outcome: OutcomeSlot<'_, T>) -> Option<Panic> {
+    fn hand_over(&self) -> bool {
         let Shared { rendezvous, waker, .. } = &self.shared;
         match if K::LOCAL { rendezvous.complete_here() } else { rendezvous.complete() } {
-            Complete::Leave => None,
+            Complete::Leave => true,
             Complete::Wake => {
                 // SAFETY: rule 2: the waker belongs to this end between `Wake` and `left`.
                 let waker = unsafe { (*waker.get()).take() };
                 rendezvous.left();
                 // A panic of the waker is contained: the parent must hear of the end in any case.
                 wake_if_any(waker);
-                None
+                true
             }
-            // The handle is gone.
-            Complete::Free => {
-                let taken = Panic::catch(|| match outcome.take() {
-                    Outcome::Panicked(panic) => Some(heard(panic)),
-                    _ => None,
-                });
-                taken.unwrap_or_else(Some)
-            }
+            Complete::Free => false,
         }
+    }
+}
+
+impl<E: BehindHandle, K: HandleKind> WithHandle<E, K> {
+    /// Tells the parent of a child whose handle is gone: of a panic, too, that no handle will hear of.
+    #[cold]
+    #[inline(never)]
+    fn deliver_unheard<T>(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, ()) {
+        if task.must_stay_on_its_thread() {
+            return (self.inner.deliver(task, None), ());
+        }
+        let taken = Panic::catch(|| match outcome.take() {
+            Outcome::Panicked(panic) => Some(heard(panic)),
+            _ => None,
+        });
+        (self.inner.deliver(task, taken.unwrap_or_else(Some)), ())
     }
 }
 
@@ -136,6 +151,10 @@ unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
         self.inner.own_link()
     }
 
+    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        self.inner.with_name(f);
+    }
+
     #[inline]
     fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {
         self.inner.ended(task, outcome);
@@ -143,15 +162,17 @@ unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
 
     #[inline(always)]
     fn deliver(&self, task: Leaving<'_>, outcome: OutcomeSlot<'_, T>) -> (Left, ()) {
-        (self.inner.deliver(task, self.hand_over(outcome)), ())
+        if self.hand_over() {
+            (self.inner.deliver(task, None), ())
+        } else {
+            self.deliver_unheard(task, outcome)
+        }
     }
 }
 
 impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
     /// Posts the task to its executor, and returns the handle's end.
-    ///
-    /// # Panics
-    /// If the handle is to stay on the owner thread, and the future may leave it.
+    // `NewTask::create` has checked that the future stays on its thread if the handle does.
     #[inline]
     pub(crate) fn post_with_handle(self) -> Join<F::Output, K> {
         const {
@@ -164,15 +185,16 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
                 "the task finds the reason of a stop at this offset"
             );
         };
-        let (cell, is_local) = (self.task().cell(), self.task().is_local());
-        assert!(
-            !K::LOCAL || is_local,
-            "a handle stays on the thread of its child only if the child stays, too"
-        );
+        let cell = self.task().cell();
         // Rule 1: the task was made with one reference for the handle, or with the mark of a local one, and
         // posting consumes `self`.
         self.post();
-        Join { child: cell.cast(), outcome: Cell::outcome_at(cell), stored: None, _outcome: PhantomData }
+        Join {
+            child: cell.cast(),
+            outcome: Cell::outcome_at(cell),
+            stored: K::Stored::default(),
+            _outcome: PhantomData,
+        }
     }
 }
 
@@ -201,7 +223,7 @@ pub(crate) struct Join<T, K: HandleKind> {
     child: NonNull<TaskHeader>,
     outcome: *mut Outcome<T>,
     /// Identity of the waker that is stored in the child. Only compared, to see if another waker comes.
-    stored: Option<WakerMark>,
+    stored: K::Stored,
     _outcome: PhantomData<(Outcome<T>, K)>,
 }
 
@@ -285,13 +307,27 @@ impl<T, K: HandleKind> Join<T, K> {
         Some(unsafe { NotLeft::new(self.alive().header()) }.kind().location)
     }
 
+    /// Takes the value out of `join`, and releases the child, if it has ended with one and this is the owner
+    /// thread of a local handle.
+    #[inline]
+    pub(crate) fn take_value_if_done(join: &mut Option<Self>) -> Option<T> {
+        let Self { child, outcome, stored, .. } = *join.as_ref()?;
+        // Out of memory, which would be read once more after the rendezvous.
+        let here = ManuallyDrop::new(Self { child, outcome, stored, _outcome: PhantomData });
+        if !(here.is_on_owner_thread() && here.shared().rendezvous.is_done()) {
+            return None;
+        }
+        let value = here.read_value()?;
+        core::mem::forget(join.take());
+        here.release();
+        Some(value)
+    }
+
     /// Takes the end out of `join`, and releases the child, if it has ended and this is the owner thread of a
     /// local handle.
-    #[inline]
     pub(crate) fn take_if_done(join: &mut Option<Self>) -> Option<End<T>> {
-        let ready =
-            join.as_ref().is_some_and(|join| join.is_on_owner_thread() && join.shared().rendezvous.is_done());
-        if ready { join.take().map(Self::take) } else { None }
+        let is_ready = |join: &Self| join.is_on_owner_thread() && join.shared().rendezvous.is_done();
+        join.take_if(|join| is_ready(join)).map(Self::take)
     }
 
     /// Takes the end out of `join`, and releases the child, if it has ended. Otherwise stores the waker, and
@@ -314,7 +350,16 @@ impl<T, K: HandleKind> Join<T, K> {
     fn peek_or_wait(&mut self, waker: &Waker) -> Peek {
         let Shared { rendezvous, waker: slot, .. } = self.shared();
         let identity = WakerMark::of(waker);
-        if rendezvous.peek() == Peek::Done || self.stored == Some(identity) {
+        if rendezvous.peek() == Peek::Done {
+            return Peek::Done;
+        }
+        let stored = if K::LOCAL {
+            // SAFETY: rules 2 and 3: the waker is the child's, which does not touch it while this thread is in here.
+            unsafe { &*slot.get() }.as_ref().map(WakerMark::of)
+        } else {
+            self.stored.into()
+        };
+        if stored == Some(identity) {
             return rendezvous.peek();
         }
         // Cloned before the exchange: the child waits during the change, and a clone may run foreign code.
@@ -322,13 +367,13 @@ impl<T, K: HandleKind> Join<T, K> {
         // SAFETY: rule 2: the waker belongs to this thread before the first `wait`, and between `change` and
         // `changed`. Nothing else runs in here.
         let put = || unsafe { (*slot.get()).replace(waker) };
-        if self.stored.is_some() {
+        if stored.is_some() {
             if rendezvous.change() == Peek::Done {
                 return Peek::Done;
             }
             let before = put();
             rendezvous.changed();
-            self.stored = Some(identity);
+            self.stored = identity.into();
             drop(before);
             return Peek::NotYet;
         }
@@ -336,7 +381,7 @@ impl<T, K: HandleKind> Join<T, K> {
         if (if K::LOCAL { rendezvous.wait_here() } else { rendezvous.wait() }) == Wait::Done {
             return Peek::Done;
         }
-        self.stored = Some(identity);
+        self.stored = identity.into();
         Peek::NotYet
     }
 
@@ -352,6 +397,19 @@ impl<T, K: HandleKind> Join<T, K> {
         };
         this.release();
         end
+    }
+
+    /// Reads the value, if the outcome is one. Called by `take_value_if_done`, which uses the handle up then.
+    #[inline]
+    fn read_value(&self) -> Option<T> {
+        // SAFETY: rule 2: the caller has found the rendezvous done, so the outcome belongs to the handle. A value is
+        // read once, as the handle is used up.
+        unsafe {
+            match &*self.outcome {
+                Outcome::Value(value) => Some(core::ptr::from_ref(value).read()),
+                _ => None,
+            }
+        }
     }
 
     /// Reads the outcome. Called once, by `take`, `drop` or neither.

@@ -58,21 +58,26 @@ pub(super) enum End<L> {
 }
 
 impl<M: Rule, L> Group<M, L> {
+    #[inline]
     pub(super) fn new() -> Self {
-        Self {
-            region: Region::new(),
-            over: false,
-            heard: false,
-            end: None,
-            begun: false,
-            taken: false,
-            first: 0,
-            stopped: false,
-            _rule: PhantomData,
+        // A constant is copied as a whole; fields would be written one by one, and then moved.
+        const {
+            Self {
+                region: Region::new(),
+                over: false,
+                heard: false,
+                end: None,
+                begun: false,
+                taken: false,
+                first: 0,
+                stopped: false,
+                _rule: PhantomData,
+            }
         }
     }
 
     /// Checks for a stop request from outside. A panic of a stop callback is a panic of the group.
+    #[inline]
     pub(super) fn listen(&mut self, cx: &Context<'_>) {
         let heard = Panic::catch(|| self.region.listen(cx));
         self.heard = heard.unwrap_or_else(|panic| {

@@ -25,7 +25,6 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 ///
 /// async fn length(text: &str) -> usize {
 ///     checkpoint().await;
@@ -34,7 +33,7 @@ use super::group::{Group, Rule, Sort};
 ///
 /// let outcome = block_on(async {
 ///     let text = String::from("borrowed");
-///     let both = join((length(&text), just("sent"))).await;
+///     let both = join((length(&text), async { "sent" })).await;
 ///     let all = join((0..3).map(|n| length(&text[n..])).collect::<Vec<_>>()).await;
 ///     (both, all)
 /// });

@@ -15,6 +15,7 @@ pub(crate) mod ended;
 mod group;
 mod join;
 mod race;
+mod select;
 mod try_join;
 mod tuples;
 mod vector;
@@ -24,4 +25,6 @@ pub use branches::{Branches, Rooms};
 pub use group::{Group, Rule, Sort};
 pub use join::{All, Join, join};
 pub use race::{First, Race, race};
+#[doc(hidden)]
+pub use select::{Selected, branch, no_branch};
 pub use try_join::{AllOk, TryJoin, try_join};

@@ -31,10 +31,10 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::task::forever;
 ///
 /// let outcome = block_on(async {
-///     race((async { never().await }, async { "tortoise" })).await
+///     race((async { forever().await }, async { "tortoise" })).await
 /// });
 /// assert_eq!(outcome, Outcome::Value("tortoise"));
 /// ```

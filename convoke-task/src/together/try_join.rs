@@ -25,13 +25,13 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
+/// use convoke::task::forever;
 ///
 /// async fn parse(text: &str) -> Result<u32, std::num::ParseIntError> {
 ///     text.parse()
 /// }
 /// async fn wait() -> Result<(), std::num::ParseIntError> {
-///     Ok(never().await)
+///     forever().await
 /// }
 ///
 /// let outcome = block_on(async {

@@ -89,14 +89,19 @@ macro_rules! tuples {
                 let first = core::mem::take(&mut group.first);
                 loop {
                     let (over, mut waits) = (group.over, false);
-                    let mut spent_at = None;
-                    for is_before_first in [false, true] {
+                    let (mut is_before_first, mut spent_at) = (false, None);
+                    // Each is polled in one place, where it is inlined. Mostly once around: `first` is zero.
+                    loop {
                         $(if ($at < first) == is_before_first {
                             if !budget::has_left() {
                                 spent_at = spent_at.or(Some($at));
                             }
                             waits |= slots.$field.as_mut().poll(group, cx);
                         })+
+                        if is_before_first || first == 0 {
+                            break;
+                        }
+                        is_before_first = true;
                     }
                     group.first = spent_at.unwrap_or(0);
                     // Poll again: branches that were polled before the one that ended the group must hear of

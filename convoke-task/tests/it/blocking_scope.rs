@@ -1,4 +1,4 @@
-//! Blocking scopes: children that borrow from blocking code, and are always home before it goes on.
+//! Blocking scopes: children that borrow from blocking code, and have always ended before it goes on.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};

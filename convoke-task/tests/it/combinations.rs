@@ -57,7 +57,7 @@ enum DropWhen {
     InFlight,
 }
 
-/// What becomes of its handle.
+/// Fate of the handle of the child.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Holds {
     Awaited,
@@ -76,7 +76,7 @@ struct Row {
     handle: Holds,
 }
 
-/// What the rows have in common.
+/// Executors and waking thread that all rows share.
 struct Bench {
     executors: [Option<ExecutorRef>; 5],
     waking: mpsc::Sender<Waker>,
@@ -160,7 +160,7 @@ fn root(row: Row, body: Body, source: StopSource, waking: mpsc::Sender<Waker>) -
             match row.handle {
                 Holds::Awaited => Some(handle.await),
                 Holds::KeptUntilTheEnd => {
-                    // The scope ends with the child, whoever has the handle.
+                    // The scope ends when the child has ended, no matter where the handle is.
                     return Kept(None, Some(handle));
                 }
                 _ => None,

@@ -65,7 +65,7 @@ fn all_are_woken<'a>(
     assert!(waiting.iter_mut().all(Waits::is_ready));
 }
 
-/// The same future three times.
+/// Makes three futures of one kind.
 fn three<'a, F: Future<Output = ()> + 'a>(
     make: impl Fn() -> F,
 ) -> [Pin<Box<dyn Future<Output = ()> + 'a>>; 3] {

@@ -1,7 +1,9 @@
 //! Launching tasks from ordinary code: the options of a launch, and waiting for the end.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{self, Poll, Wake, Waker};
 
 use convoke::alloc::{Bounded, Counting, FrameAllocator};
 use convoke::env::current;
@@ -348,4 +350,126 @@ fn a_launch_without_memory_hands_the_future_back() {
     let refused = launch(&pool.executor()).allocator(bounded).try_start(async { 7 });
     let Err(future) = refused else { panic!("there is memory for it") };
     assert_eq!(block_on(future), Outcome::Value(7));
+}
+
+/// Polls a future on this thread, which is no task of Convoke's.
+fn outside<F: Future>(future: F) -> F::Output {
+    struct Unparks(std::thread::Thread);
+
+    impl Wake for Unparks {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut task::Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+#[test]
+fn a_launched_task_is_joined_by_a_future_outside_of_all_tasks() {
+    let pool = ThreadPool::new(1).unwrap();
+    let mut launched = launch(&pool.executor()).start(async {
+        checkpoint().await;
+        7
+    });
+    assert_eq!(outside(poll_fn(|cx| launched.poll_join(cx))), Ok(7));
+    assert!(launched.is_finished());
+    launched.request_stop(StopReason::Requested);
+}
+
+#[test]
+fn a_join_outside_of_tasks_tells_the_reason_of_a_stop_and_resumes_a_panic() {
+    let pool = ThreadPool::new(1).unwrap();
+    let mut launched = launch(&pool.executor()).start(async { never::<()>().await });
+    launched.request_stop(StopReason::Named("enough"));
+    let stopped = outside(poll_fn(|cx| launched.poll_join(cx))).unwrap_err();
+    assert_eq!(stopped.reason(), Some(StopReason::Named("enough")));
+    let mut launched = launch(&pool.executor()).name("clumsy").start(async { panic!("a mistake") });
+    let joined = Panic::catch(|| outside(poll_fn(|cx| launched.poll_join(cx))));
+    assert!(joined.unwrap_err().message().contains("a mistake"));
+    assert!(launched.is_finished());
+}
+
+#[test]
+fn the_last_waker_that_polled_a_join_is_woken() {
+    let run_loop = RunLoop::new();
+    let mut launched = launch(&run_loop.executor()).start(async { 7 });
+    let (first, second) = (Arc::new(Counts::default()), Arc::new(Counts::default()));
+    for counts in [&first, &first, &second] {
+        let waker = Waker::from(counts.clone());
+        assert!(launched.poll_join(&mut task::Context::from_waker(&waker)).is_pending());
+    }
+    run_loop.run_ready();
+    assert_eq!((first.0.load(Ordering::SeqCst), second.0.load(Ordering::SeqCst)), (0, 1));
+    assert_eq!(Arc::strong_count(&first), 1, "a waker that was replaced is dropped");
+    assert_eq!(launched.wait(), Outcome::Value(7));
+}
+
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_local_launch_takes_a_future_that_is_not_send() {
+    let run_loop = RunLoop::new();
+    let shared = std::rc::Rc::new(7);
+    let launched = run_loop.on_owner_thread(|| {
+        let shared = shared.clone();
+        launch(&run_loop.executor()).start_local(async move {
+            checkpoint().await;
+            shared
+        })
+    });
+    run_loop.run_ready();
+    assert_eq!(*launched.wait().unwrap(), 7);
+    assert_eq!(std::rc::Rc::strong_count(&shared), 1);
+}
+
+#[test]
+#[should_panic(expected = "a local task is started on the thread of its executor")]
+fn a_local_launch_on_another_thread_panics() {
+    let pool = ThreadPool::new(1).unwrap();
+    let _launched = launch(&pool.executor()).start_local(async {});
+}
+
+/// A waker that panics when it is dropped.
+struct PanickingWaker;
+
+impl std::task::Wake for PanickingWaker {
+    fn wake(self: std::sync::Arc<Self>) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for PanickingWaker {
+    fn drop(&mut self) {
+        panic!("a waker that is replaced");
+    }
+}
+
+/// Regression: it was dropped under a lock, inside the start of an operation, which aborted the process.
+#[test]
+fn a_waker_of_poll_join_that_panics_when_it_is_replaced_is_contained() {
+    let pool = ThreadPool::new(2).unwrap();
+    let (executor, (open, gate)) = (pool.executor(), std::sync::mpsc::channel::<()>());
+    let outer = launch(&pool.executor()).start(async move {
+        let mut launched = launch(&executor).start(async move { _ = gate.recv() });
+        let waker = std::task::Waker::from(std::sync::Arc::new(PanickingWaker));
+        assert!(launched.poll_join(&mut std::task::Context::from_waker(&waker)).is_pending());
+        drop(waker);
+        join((async { launched.await }, async { open.send(()).unwrap() })).await;
+    });
+    assert_eq!(outer.wait(), Outcome::Value(()));
 }

@@ -1,7 +1,7 @@
 //! Executors are safe code, and may be wrong in any way that the compiler lets pass: they run work where they should queue it,
-//! drop it, keep it, take it to other threads, panic, call back into the runtime, and lie about their home, their clones and their
-//! timers. Nothing of it may touch memory that is somebody else's, and nobody may wait for ever who is not waiting for work that
-//! the executor still has. These tests also run under Miri and AddressSanitizer.
+//! drop it, keep it, move it to other threads, panic, call back into the runtime, and lie about their owner thread, their clones and
+//! their timers. None of that may cause undefined behaviour, and a task may wait for ever only if it waits for work that the executor
+//! still has. These tests also run under Miri and AddressSanitizer.
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -66,7 +66,7 @@ fn an_executor_with_a_thread_for_each_piece_of_work_runs_it() {
 
 #[test]
 fn an_executor_that_runs_the_newest_first_and_all_at_once_runs_it() {
-    // What is posted while something runs is run by whoever posts, before what was there.
+    // Work that is posted while other work runs is run by the poster, before the queued work.
     let x = || {
         Lawless::new(|x, runnable| {
             x.keep(runnable);
@@ -109,7 +109,7 @@ fn an_executor_that_launches_more_work_on_itself_inside_of_post_comes_back() {
     assert_all(&run_all(x), &Came::Value);
 }
 
-/// A panic of `post` reaches the program, as a panic or a stop; nobody waits for work that the executor has dropped.
+/// A panic of `post` reaches the program, as a panic or a stop; no task waits for work that the executor has dropped.
 #[test]
 fn an_executor_that_panics_with_the_work_in_its_hands_leaves_nobody_waiting() {
     run_all(|| {

@@ -1,6 +1,6 @@
-//! Our futures are values, and safe code may do with them what it likes: drop them in the middle, forget them, poll them when they have
-//! ended, carry them from task to task and from thread to thread while they wait. Nothing of it may touch freed memory; and whoever
-//! waits for the same thing beside them goes on, unless what they hold was forgotten with them.
+//! Misused futures. Safe code may drop a future while it waits, forget it, poll it after its end, and move it between tasks and threads
+//! while it waits. None of that may access freed memory; and other waiters for the same event go on, unless what they need was
+//! forgotten with the future.
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ where
             true
         }));
         if ran == Outcome::Value(false) {
-            assert!(way > 20, "there are so many ways at least");
+            assert!(way > 20, "there are more than 20 ways of waiting");
             return;
         }
         assert_eq!(ran, Outcome::Value(true));
@@ -85,8 +85,8 @@ fn futures_that_are_polled_when_they_have_ended_panic_or_wait() {
 /// Where tools that look for leaks find it.
 static FORGOTTEN: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
 
-/// What is forgotten holds what it holds for ever; what wakes it finds it where it was. Only of operations that run elsewhere the task
-/// waits for the end, and of that nobody is told any more: a task that has forgotten one does not end.
+/// A forgotten future keeps what it owns, and a wake finds it where it was. Operations that run elsewhere are the exception: the task
+/// waits for their end, which is no longer reported, so a task that has forgotten one never ends.
 #[test]
 fn futures_that_are_forgotten_stay_where_they_are() {
     each_way(async |Case { name, mut one, fire, .. }, _pool| {
@@ -178,7 +178,7 @@ fn futures_that_are_given_to_another_task_end_there() {
             let ran = second.wait();
             assert_eq!(first.wait(), Outcome::Value(()), "{}", name.lock().unwrap());
             if ran == Outcome::Value(false) {
-                assert!(way > 20, "there are so many ways at least");
+                assert!(way > 20, "there are more than 20 ways of waiting");
                 break;
             }
             assert_eq!(ran, Outcome::Value(true), "{}", name.lock().unwrap());
@@ -192,7 +192,7 @@ static KEY: Local<Watches> = Local::inherited("lawless");
 struct Watches(Option<[ExecutorRef; 2]>, Arc<AtomicUsize>);
 
 impl Watches {
-    /// Moves the task that runs now, by hand, while somebody looks at its environment.
+    /// Moves the task that runs now, by hand, while its environment is borrowed.
     fn move_task(&self) {
         if let Some(executors) = &self.0 {
             // To the one, and to the other.
@@ -217,7 +217,7 @@ impl Drop for Watches {
     }
 }
 
-/// A task that moves leaves environments behind; whoever looks at one of them meanwhile still has it.
+/// A task that moves leaves environments behind; code that borrows one of them meanwhile can still use it.
 #[test]
 fn a_task_that_moves_while_its_environment_is_looked_at_does_not_free_it() {
     let pools = [ThreadPool::new(1).unwrap(), ThreadPool::new(1).unwrap()];

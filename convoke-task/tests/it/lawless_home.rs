@@ -1,6 +1,6 @@
-//! An executor may say what it likes of its home, the one thread that its tasks which are not `Send` stay on: name that of another
-//! loop, one that no thread is ever in, another one each time. No such task is then run or dropped on another thread. There is not
-//! always a way on: then the process ends, and says why. So each case runs in a process of its own.
+//! Executors with a wrong owner thread, on which their tasks that are not `Send` stay: they name that of another loop, one that no
+//! thread ever enters, or another one each time. No such task may be run or dropped on another thread. Where the program cannot go on,
+//! the process aborts with a message, so each case runs in a process of its own.
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -17,7 +17,7 @@ use convoke::scope::scope_on;
 use convoke::task::stopped;
 use convoke::{launch, run_on};
 
-/// An executor that says what it likes of its home, and sends work where it likes.
+/// An executor that names any owner thread, and posts work to any executor.
 #[derive(Clone)]
 struct Homeless {
     homes: [Option<RunLoopExecutor>; 2],
@@ -27,7 +27,7 @@ struct Homeless {
 }
 
 impl Homeless {
-    /// One that is at home there, and sends its work to `to`. After [`turn`](Homeless::turn) it takes the second of both.
+    /// Creates an executor with these owner threads and targets. It uses the first of both, and the second after [`turn`](Homeless::turn).
     fn new(homes: [Option<&RunLoop>; 2], posts_to: [ExecutorRef; 2]) -> Self {
         let homes = homes.map(|home| home.map(RunLoop::executor));
         Self { homes, posts_to, turned: Arc::default(), own: Arc::new(OwnerThread::new()) }
@@ -82,7 +82,7 @@ fn an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order() {
 
 #[test]
 fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home() {
-    /// At home on a loop; drops all work on another thread, but for the first pieces.
+    /// Names the owner thread of a loop; drops all work on another thread, except for the first pieces.
     #[derive(Clone)]
     struct DropsThere(RunLoopExecutor, Arc<AtomicUsize>);
 
@@ -107,7 +107,7 @@ fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home
         }
     }
 
-    // The first child is dropped when it is posted, and so is the letter about that; later ones go where they should.
+    // The first child is dropped when it is posted, and so is the remote wake for that; later ones go where they should.
     let run_loop = RunLoop::new();
     let x = DropsThere(run_loop.executor(), Arc::default());
     let stays = Stays::here();
@@ -115,7 +115,7 @@ fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home
         scope_on(&x, async |s| {
             s.child().local().spawn(async move { drop(stays) });
             s.child().local().spawn(async {});
-            // Woken from elsewhere, by a letter that arrives: those that were lost before are opened with it.
+            // Woken from another thread, by a remote wake that arrives: the ones that were lost before are handled with it.
             let mut polls = 0;
             s.child().local().spawn(poll_fn(move |cx| {
                 polls += 1;
@@ -144,7 +144,7 @@ fn an_executor_whose_home_is_another_loop_ends_in_order() {
 
 #[test]
 fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
-    /// At home in a home of its own, which no thread ever enters.
+    /// Has an owner thread of its own, which no thread ever enters.
     #[derive(Clone)]
     struct Nowhere(Arc<OwnerThread>);
 
@@ -191,7 +191,7 @@ fn an_executor_that_gets_or_loses_its_home_under_way_ends_in_order() {
     });
 }
 
-/// What must not leave its thread is dropped there, although the executor names another thread as its home by then.
+/// A value that is not `Send` is dropped on its own thread, although the executor names another owner thread by then.
 #[test]
 fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
     end_in_order("an_executor_whose_home_moves_does_not_take_along_what_must_stay", 2, |case| {
@@ -220,7 +220,7 @@ fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
                     thread::spawn(move || waker.wake()).join().unwrap();
                     Poll::Ready(Stays::here())
                 }));
-                // The child ends, while the letter that it waits for is on the other thread.
+                // The child ends, while the remote wake that it waits for is on the other thread.
                 checkpoint().await;
                 checkpoint().await;
                 if case == 0 {

@@ -126,7 +126,7 @@ fn a_policy_that_panics_stops_those_who_wait_for_ever() {
     }
 }
 
-/// Nobody awaits a daemon's own outcome: what the policy throws at its failure is told by the scope all the same.
+/// The outcome of a daemon is not awaited: a panic of the policy at its failure is reported by the scope nevertheless.
 #[test]
 fn a_policy_that_panics_at_the_failure_of_a_daemon_is_heard() {
     let ran = run(async {
@@ -239,7 +239,7 @@ fn a_policy_that_starts_children_while_it_judges_does_not_wait_for_itself() {
     assert_eq!((values, failures), (vec![1, 2, 3, 4, 7], 4));
 }
 
-/// The same where the children that it starts run before `spawn` returns, inside of its judgement of another.
+/// A policy starts children, on an executor that runs them before `spawn` returns: it is called again while it judges another child.
 #[test]
 fn a_policy_whose_children_run_inside_of_its_judgement_judges_all_of_them() {
     let ran = run(async {

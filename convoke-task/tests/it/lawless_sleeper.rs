@@ -1,6 +1,6 @@
-//! What a run loop leans on is safe code: a sleeper, its clock, and who chooses what runs next. It may panic, return for no reason,
-//! name times that cannot be, and come back into the loop that called it. Nothing of it may touch memory that is somebody else's.
-//! Where there is no way on the process ends, and says why: such cases run in a process of their own.
+//! Run loops over misbehaving sleepers. A sleeper, its clock and its choice of the next work are safe code: they may panic, return
+//! for no reason, report impossible times, and run the loop that called them. None of that may cause undefined behaviour. Where the
+//! loop cannot go on, the process aborts with a message: such cases run in a process of their own.
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -211,7 +211,7 @@ fn who_chooses_what_is_not_there_gets_the_first() {
     }
 }
 
-/// Who chooses may empty the queue that it chooses from.
+/// A sleeper empties the queue from which it then chooses the next work.
 #[test]
 fn who_chooses_after_the_queue_was_emptied_gets_what_is_left() {
     let emptied = Arc::new(AtomicUsize::new(0));
@@ -374,7 +374,7 @@ impl<S: Sleeper, F: Fn() -> Instant + Send + Sync> Sleeper for Clocked<S, F> {
     }
 }
 
-/// Waking a sleeper is the last thing that whoever posts does: a panic of it reaches that one, and the work is queued.
+/// A poster wakes the sleeper last: a panic of `wake` reaches the poster, and the work is queued.
 #[test]
 fn a_sleeper_that_panics_when_it_is_woken_does_not_lose_what_was_posted() {
     end_in_order("a_sleeper_that_panics_when_it_is_woken_does_not_lose_what_was_posted", 1, |_| {

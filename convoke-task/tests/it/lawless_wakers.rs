@@ -1,6 +1,6 @@
-//! A future of ours is polled with whatever waker a foreign combinator likes: one that panics in any of its functions, that drops or
-//! wakes what it leads to on the spot, that is another one in each poll or is called when all is over. Nobody beside it may hear of
-//! that, nor touch freed memory: two wait for the same thing, the one in a lawless way, and the other one goes on in any case.
+//! Misbehaving wakers. A foreign combinator polls a future of ours with any waker: one that panics in any of its functions, that drops
+//! or wakes its target at once, that differs in each poll, or that is called after the end. None of that may disturb other waiters, or
+//! access freed memory: two futures wait for one event, one of them with such a waker, and the other one goes on in any case.
 
 #![allow(unsafe_code)]
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 
-/// What a foreign waker does beside waking.
+/// Misbehaviour of a foreign waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Nothing,
@@ -53,26 +53,26 @@ impl Foreign {
 
 static FOREIGN: RawWakerVTable = RawWakerVTable::new(
     |data| {
-        // SAFETY: so in all four: `data` is that of `Foreign::waker`, and the caller has one count of it.
+        // SAFETY: `data` is the pointer of an `Arc` (`Foreign::waker` made it), and the cloned waker owns a count.
         let this = unsafe { &*data.cast::<Foreign>() };
         assert_ne!(this.does, Does::PanicsInClone, "lawless clone");
         // SAFETY: `data` is of an `Arc` with at least the count of the waker that is cloned.
         unsafe { Arc::increment_strong_count(data.cast::<Foreign>()) };
         RawWaker::new(data, &FOREIGN)
     },
-    // SAFETY: as above; the count is given up.
+    // SAFETY: `data` is the pointer of an `Arc` (`Foreign::waker` made it), and `wake` gives up the waker's count.
     |data| unsafe { Arc::from_raw(data.cast::<Foreign>()) }.wake(),
     // SAFETY: `data` is of an `Arc` whose count the waker keeps while it is borrowed.
     |data| unsafe { &*data.cast::<Foreign>() }.wake(),
     |data| {
-        // SAFETY: as above; the count is given up.
+        // SAFETY: `data` is the pointer of an `Arc` (`Foreign::waker` made it), and the dropped waker gives up its count.
         let does = unsafe { Arc::from_raw(data.cast::<Foreign>()) }.does;
         assert!(does != Does::PanicsInDrop || thread::panicking(), "lawless drop");
     },
 );
 
-/// Runs a test for each way of waiting, by itself. What a waker throws may end the program's task; the other one who waits has gone
-/// on, whatever the first one did.
+/// Runs a test for each way of waiting, by itself. A panic of a waker may end the program's task; the other waiter has been woken,
+/// whatever the first one did.
 fn each_way<F>(test: impl Fn(Waiting, Box<dyn FnOnce() + Send>) -> F + Copy + Send + Sync + 'static)
 where
     F: Future<Output = ()> + Send,
@@ -81,7 +81,7 @@ where
     while run_way(ways, test) {
         ways += 1;
     }
-    assert!(ways > 20, "there are so many ways at least");
+    assert!(ways > 20, "there are more than 20 ways of waiting");
 }
 
 /// Runs it for the way of this number. False if there is none.
@@ -142,10 +142,10 @@ async fn poll_with(does: Does, one: Waiting, fire: Box<dyn FnOnce() + Send>) {
             let _ = Panic::catch(|| one = None);
         }
         if let Some(fire) = fire.take() {
-            // What a waker throws at who wakes is his.
+            // A panic of a waker may reach the code that wakes.
             let _ = Panic::catch(fire);
         }
-        // Whoever had no waker to leave behind is not woken.
+        // A future that could not store a waker is not woken.
         cx.waker().wake_by_ref();
         Poll::Pending
     })

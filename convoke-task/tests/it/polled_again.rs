@@ -1,5 +1,5 @@
-//! Foreign combinators poll all they have whenever they are polled, also what has been stopped and only waits for its
-//! siblings to come home; they poll twice, and they drop what they do not need any more.
+//! Foreign combinators poll all their futures whenever they are polled, also a stopped one that only waits for its siblings to end;
+//! they poll twice, and they drop futures that they no longer need.
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl AsyncClose for Slow {
     }
 }
 
-/// What it waits for when it closes never comes, and nobody is told.
+/// A resource whose close never ends.
 struct Stuck;
 
 impl AsyncClose for Stuck {

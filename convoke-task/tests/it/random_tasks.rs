@@ -1,5 +1,5 @@
-//! Random trees of tasks, scopes, handles, awaits, moves and stops, on pools, loops and strands; all come home, every body is
-//! dropped once, and every frame is given back.
+//! Random trees of tasks, scopes, handles, awaits, moves and stops, on pools, loops and strands: all of them end, every body
+//! is dropped once, and every frame is given back.
 //!
 //! Each tree is made from a seed, which is printed with a failure: `CONVOKE_STRESS_SEED=… cargo test --test random_tasks`
 //! makes the same tree again, a few hundred times. `CONVOKE_STRESS_SECONDS` says how long to go on.
@@ -22,7 +22,7 @@ use convoke::raw::Random;
 use convoke::sender::prelude::*;
 use convoke::task::stopped;
 
-/// What the trees run on, and what is counted.
+/// Executors of the trees, and the counters that are checked at the end.
 #[derive(Clone)]
 struct World {
     executors: Arc<[ExecutorRef]>,
@@ -57,7 +57,7 @@ impl Drop for Body {
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a body does: a few steps, some of which start others.
+/// Makes the body of a task: a few steps, some of which start other tasks.
 fn node(world: World, mut random: Random, depth: u32) -> Boxed<u64> {
     Box::pin(async move {
         let _body = world.body();
@@ -110,7 +110,7 @@ async fn step(world: &World, random: &mut Random, depth: u32) -> u64 {
     1
 }
 
-/// Polls it so many times at most, and then drops it wherever that is.
+/// Polls the future until it is ready, at most `times` times.
 async fn poll_some<F: Future + Unpin>(future: &mut F, mut times: usize) {
     poll_fn(|cx| {
         if times == 0 || Pin::new(&mut *future).poll(cx).is_ready() {
@@ -243,7 +243,7 @@ fn one(seed: u64, executors: &Arc<[ExecutorRef]>, waking: &mpsc::Sender<Kept>) {
     }));
     drop(result);
     assert_eq!(world.alive.load(Ordering::Relaxed), 0, "bodies are left");
-    // Who has told us of the end may still be giving back the last frame, or have a waker in his hands.
+    // The thread that reported the end may still be giving back the last frame, or hold a waker.
     let until = Instant::now() + Duration::from_secs(10);
     while frames.live() > 0 && Instant::now() < until {
         std::thread::yield_now();
@@ -276,7 +276,7 @@ const DEPTH: u32 = if cfg!(miri) { 2 } else { 3 };
 /// The number of trees under Miri, where a tree takes seconds.
 const FEW: usize = 4;
 
-/// The tree that hangs is named by whoever watches.
+/// Runs the trees. A second thread reports the seed of a tree that hangs.
 fn watched(executors: Arc<[ExecutorRef]>, seeds: impl Iterator<Item = u64>) -> u64 {
     let (begins, told) = mpsc::channel();
     std::thread::spawn(move || {

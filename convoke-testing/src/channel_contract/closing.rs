@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use super::super::play::run;
 use super::super::wait_all_blocked::wait_all_blocked;
-use super::{ChannelUnderTest, Harness};
+use super::{ChannelHarness, ChannelUnderTest};
 use convoke_task::scope;
 
 const WAITERS: u32 = 4;
 
-pub(super) fn what_was_sent_is_received_after_the_end<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn what_was_sent_is_received_after_the_end<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     run(async move {
         let (sender, mut receiver) = C::open(3);
@@ -31,7 +31,7 @@ pub(super) fn what_was_sent_is_received_after_the_end<C: ChannelUnderTest>(harne
     });
 }
 
-pub(super) fn the_last_sender_ends_it<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn the_last_sender_ends_it<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     run(async move {
         let (sender, mut receiver) = C::open(2);
@@ -51,7 +51,7 @@ pub(super) fn the_last_sender_ends_it<C: ChannelUnderTest>(harness: &Harness<C>)
 }
 
 /// Checks that the end wakes all receivers, or the only one.
-pub(super) fn the_end_wakes_all_receivers<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn the_end_wakes_all_receivers<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     run(async move {
         scope(async |s| {
@@ -76,7 +76,7 @@ pub(super) fn the_end_wakes_all_receivers<C: ChannelUnderTest>(harness: &Harness
     });
 }
 
-pub(super) fn the_end_wakes_all_senders<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn the_end_wakes_all_senders<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     if harness.unbounded {
         return;
     }
@@ -114,7 +114,7 @@ pub(super) fn the_end_wakes_all_senders<C: ChannelUnderTest>(harness: &Harness<C
     });
 }
 
-pub(super) fn messages_are_returned_without_a_receiver<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn messages_are_returned_without_a_receiver<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     let unbounded = harness.unbounded;
     run(async move {

@@ -2,7 +2,7 @@
 
 use super::super::play::run;
 use super::ledger::{Ledger, message};
-use super::{Calls, ChannelUnderTest, Harness};
+use super::{Calls, ChannelHarness, ChannelUnderTest};
 use convoke_exec::ThreadPool;
 use convoke_task::{launch, scope};
 
@@ -11,7 +11,7 @@ const SENDERS: u32 = 3;
 const THREADS: usize = 3;
 const MESSAGES_ON_THREADS: u32 = if cfg!(miri) { 3 } else { 200 };
 
-pub(super) fn messages_of_one_sender_arrive_in_their_order<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn messages_of_one_sender_arrive_in_their_order<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     for capacity in 1..=3 {
         let received = run(async move {
@@ -55,7 +55,7 @@ async fn receive_all<C: ChannelUnderTest>(calls: Calls, mut receiver: C::Receive
     }
 }
 
-pub(super) fn each_message_arrives_once<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn each_message_arrives_once<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let (calls, ledger) = (harness.calls(), Ledger::default());
     let book = ledger.clone();
     let alone = run(async move {
@@ -81,7 +81,7 @@ pub(super) fn each_message_arrives_once<C: ChannelUnderTest>(harness: &Harness<C
     }
 }
 
-pub(super) fn each_message_arrives_once_on_several_threads<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn each_message_arrives_once_on_several_threads<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let (calls, ledger) = (harness.calls(), Ledger::default());
     let pool = ThreadPool::new(THREADS).expect("the system could start threads");
     let (sender, receiver) = C::open(2);

@@ -9,7 +9,7 @@ use convoke_core::{StopReason, StopSource};
 use super::super::explore_stops::{explore_inner_stops, explore_stops};
 use super::super::play::{Play, run};
 use super::ledger::{Ledger, message};
-use super::{Calls, ChannelUnderTest, Harness};
+use super::{Calls, ChannelHarness, ChannelUnderTest};
 use convoke_task::{catch_stopped, checkpoint, race, scope};
 
 const SENDERS: u32 = 2;
@@ -79,7 +79,7 @@ fn program<C: ChannelUnderTest>(
     }
 }
 
-pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     let runs = RefCell::new(Vec::new());
     let make = || {
@@ -107,7 +107,7 @@ pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &Harness<C>)
 }
 
 /// Checks that a stop ends also calls that would not have to wait.
-pub(super) fn a_stop_is_heard<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn a_stop_is_heard<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     if !harness.hears_stops {
         return;
     }

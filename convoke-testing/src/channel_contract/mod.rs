@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use convoke::sync::mpsc;
-//! use convoke::testing::channel_contract::{ChannelUnderTest, Harness, check};
+//! use convoke::testing::channel_contract::{ChannelUnderTest, ChannelHarness, check};
 //!
 //! struct Mpsc;
 //!
@@ -28,7 +28,7 @@
 //!     }
 //! }
 //!
-//! check(&Harness::<Mpsc>::new().hears_stops());
+//! check(&ChannelHarness::<Mpsc>::new().hears_stops());
 //! ```
 
 mod closing;
@@ -75,13 +75,13 @@ pub trait ChannelUnderTest: 'static {
 }
 
 /// A channel under test, and its promises beyond the contract.
-pub struct Harness<C> {
+pub struct ChannelHarness<C> {
     unbounded: bool,
     hears_stops: bool,
     _channel: PhantomData<fn() -> C>,
 }
 
-impl<C: ChannelUnderTest> Harness<C> {
+impl<C: ChannelUnderTest> ChannelHarness<C> {
     /// Creates a harness without promises.
     pub fn new() -> Self {
         Self { unbounded: false, hears_stops: false, _channel: PhantomData }
@@ -105,15 +105,15 @@ impl<C: ChannelUnderTest> Harness<C> {
     }
 }
 
-impl<C: ChannelUnderTest> Default for Harness<C> {
+impl<C: ChannelUnderTest> Default for ChannelHarness<C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<C> fmt::Debug for Harness<C> {
+impl<C> fmt::Debug for ChannelHarness<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness")
+        f.debug_struct("ChannelHarness")
             .field("unbounded", &self.unbounded)
             .field("hears_stops", &self.hears_stops)
             .finish_non_exhaustive()
@@ -124,7 +124,7 @@ impl<C> fmt::Debug for Harness<C> {
 ///
 /// # Panics
 /// If it breaks the contract, or a promise.
-pub fn check<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub fn check<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     delivery::messages_of_one_sender_arrive_in_their_order(harness);
     delivery::each_message_arrives_once(harness);
     delivery::each_message_arrives_once_on_several_threads(harness);

@@ -4,9 +4,9 @@ use core::task::Poll;
 
 use super::super::play::run;
 use super::super::woken::Woken;
-use super::{ChannelUnderTest, Harness};
+use super::{ChannelHarness, ChannelUnderTest};
 
-pub(super) fn send_waits_for_capacity<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn send_waits_for_capacity<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     if harness.unbounded {
         return;
     }
@@ -40,7 +40,7 @@ pub(super) fn send_waits_for_capacity<C: ChannelUnderTest>(harness: &Harness<C>)
 
 /// Checks that a dropped wait loses nothing: a receive when a message has arrived for it, a send when there
 /// is no capacity yet.
-pub(super) fn a_dropped_wait_takes_nothing<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn a_dropped_wait_takes_nothing<C: ChannelUnderTest>(harness: &ChannelHarness<C>) {
     let calls = harness.calls();
     let unbounded = harness.unbounded;
     run(async move {

@@ -7,11 +7,14 @@ use std::thread;
 use convoke_core::raw::Call;
 use convoke_core::{Executor, ExecutorRef};
 
-use super::Harness;
+use super::ExecutorHarness;
 use super::work::Ledger;
 use crate::{Latch, runnable};
 
-pub(super) fn clones_are_equal_and_others_are_not<X: Executor>(one: Harness<X>, other: Harness<X>) {
+pub(super) fn clones_are_equal_and_others_are_not<X: Executor>(
+    one: ExecutorHarness<X>,
+    other: ExecutorHarness<X>,
+) {
     assert!(one.executor == one.executor.clone(), "a clone is not equal");
     if !one.traits.inline {
         assert!(one.executor != other.executor, "executors of different contexts are equal");
@@ -21,7 +24,7 @@ pub(super) fn clones_are_equal_and_others_are_not<X: Executor>(one: Harness<X>, 
     other.end();
 }
 
-pub(super) fn an_erased_handle_is_the_same_executor<X: Executor>(harness: Harness<X>) {
+pub(super) fn an_erased_handle_is_the_same_executor<X: Executor>(harness: ExecutorHarness<X>) {
     let erased = ExecutorRef::new(harness.executor.clone());
     assert_eq!(size_of_val(&erased), 2 * size_of::<usize>());
     assert!(erased == ExecutorRef::new(harness.executor.clone()), "the same executor, erased, is not equal");
@@ -38,7 +41,7 @@ pub(super) fn an_erased_handle_is_the_same_executor<X: Executor>(harness: Harnes
 
 /// Checks that queued work is stopped. All threads are blocked while the end begins, so none of it has
 /// started.
-pub(super) fn the_end_stops_what_is_queued<X: Executor>(harness: Harness<X>) {
+pub(super) fn the_end_stops_what_is_queued<X: Executor>(harness: ExecutorHarness<X>) {
     const QUEUED: usize = 100;
     if harness.traits.inline {
         return harness.end();
@@ -84,7 +87,7 @@ fn wait_for_the_end_to_begin<X: Executor>(executor: &X) {
     }
 }
 
-pub(super) fn after_the_end_posts_are_stopped<X: Executor>(harness: Harness<X>) {
+pub(super) fn after_the_end_posts_are_stopped<X: Executor>(harness: ExecutorHarness<X>) {
     if harness.traits.inline {
         return harness.end();
     }

@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use convoke::prelude::*;
-//! use convoke::testing::executor_contract::{Harness, check};
+//! use convoke::testing::executor_contract::{ExecutorHarness, check};
 //!
 //! check(|| {
 //!     let pool = ThreadPool::new(2).unwrap();
-//!     Harness::new(pool.executor(), move || drop(pool))
+//!     ExecutorHarness::new(pool.executor(), move || drop(pool))
 //! });
 //! ```
 
@@ -14,6 +14,9 @@ mod ending;
 mod random;
 mod running;
 mod work;
+mod wrapping;
+
+pub use wrapping::Probe;
 
 use core::fmt;
 
@@ -22,7 +25,7 @@ use convoke_core::Executor;
 /// An executor under test, its promises beyond the contract, and a function that ends its context.
 ///
 /// The suite creates many harnesses, each with its own context.
-pub struct Harness<X> {
+pub struct ExecutorHarness<X> {
     executor: X,
     shut_down: Box<dyn FnOnce() + Send>,
     traits: Traits,
@@ -35,7 +38,7 @@ struct Traits {
     finishes_queue: bool,
 }
 
-impl<X: Executor> Harness<X> {
+impl<X: Executor> ExecutorHarness<X> {
     /// Creates a harness. `shut_down` ends the context; when it returns, all posted work has been run or
     /// stopped.
     pub fn new(executor: X, shut_down: impl FnOnce() + Send + 'static) -> Self {
@@ -67,9 +70,9 @@ impl<X: Executor> Harness<X> {
     }
 }
 
-impl<X> fmt::Debug for Harness<X> {
+impl<X> fmt::Debug for ExecutorHarness<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("traits", &self.traits).finish_non_exhaustive()
+        f.debug_struct("ExecutorHarness").field("traits", &self.traits).finish_non_exhaustive()
     }
 }
 
@@ -77,7 +80,7 @@ impl<X> fmt::Debug for Harness<X> {
 ///
 /// # Panics
 /// If it breaks the contract.
-pub fn check<X: Executor>(make: impl Fn() -> Harness<X>) {
+pub fn check<X: Executor>(make: impl Fn() -> ExecutorHarness<X>) {
     running::each_post_runs_once(make());
     running::post_never_runs_inline(make());
     running::a_serial_executor_keeps_the_order(make());
@@ -100,7 +103,26 @@ pub fn check<X: Executor>(make: impl Fn() -> Harness<X>) {
 ///
 /// # Panics
 /// If the executor breaks the contract.
-pub fn check_random<X: Executor>(make: impl Fn() -> Harness<X>, seed: u64) {
+pub fn check_random<X: Executor>(make: impl Fn() -> ExecutorHarness<X>, seed: u64) {
     let _named = random::PrintSeedOnPanic(seed);
     random::posts_and_dispatches_in_random_order(make(), seed);
+}
+
+/// Checks that an executor which wraps another one passes on what belongs to that one: its timers, its context, its
+/// frame allocator, and the announcements of work. `wrap` wraps the executor that it is given.
+///
+/// ```
+/// use convoke::executor::Strand;
+/// use convoke::testing::executor_contract::check_wrapper;
+///
+/// check_wrapper(Strand::new);
+/// ```
+///
+/// # Panics
+/// If the wrapper forgets one of them.
+pub fn check_wrapper<W: Executor>(wrap: impl FnOnce(Probe) -> W) {
+    let probe = Probe::new();
+    let wrapper = wrap(probe.clone());
+    probe.check(&wrapper);
+    probe.check(&convoke_core::ExecutorRef::new(wrapper));
 }

@@ -5,7 +5,7 @@ use std::thread;
 use convoke_core::Executor;
 use convoke_core::raw::Random;
 
-use super::Harness;
+use super::ExecutorHarness;
 use super::work::Ledger;
 
 const THREADS: usize = 3;
@@ -13,7 +13,7 @@ const TREES: usize = if cfg!(miri) { 1 } else { 200 };
 /// The number of pieces of a tree: its root, and a chain of pieces that each post the next.
 const HEIGHT: usize = if cfg!(miri) { 3 } else { 6 };
 
-pub(super) fn posts_and_dispatches_in_random_order<X: Executor>(harness: Harness<X>, seed: u64) {
+pub(super) fn posts_and_dispatches_in_random_order<X: Executor>(harness: ExecutorHarness<X>, seed: u64) {
     let ledger = Ledger::new(THREADS * TREES * HEIGHT);
     thread::scope(|scope| {
         for poster in 0..THREADS {

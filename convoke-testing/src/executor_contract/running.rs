@@ -9,14 +9,14 @@ use convoke_core::{Executor, Outcome};
 use convoke_sender::algorithm::schedule::schedule;
 use convoke_sender::testing::{Connected, stopped_env};
 
-use super::Harness;
+use super::ExecutorHarness;
 use super::work::{Ledger, ON_PURPOSE};
 use crate::Latch;
 
 const SOME: usize = if cfg!(miri) { 10 } else { 1000 };
 const BURST: usize = if cfg!(miri) { 50 } else { 100_000 };
 
-pub(super) fn each_post_runs_once<X: Executor>(harness: Harness<X>) {
+pub(super) fn each_post_runs_once<X: Executor>(harness: ExecutorHarness<X>) {
     let ledger = Ledger::new(SOME);
     for index in 0..SOME {
         harness.executor.post(ledger.piece(index));
@@ -45,7 +45,7 @@ fn marked_post<X: Executor>(
     IN_POST.set(false);
 }
 
-pub(super) fn post_never_runs_inline<X: Executor>(harness: Harness<X>) {
+pub(super) fn post_never_runs_inline<X: Executor>(harness: ExecutorHarness<X>) {
     if !harness.traits.inline {
         let ledger = Ledger::new(2 * SOME);
         for index in 0..SOME {
@@ -60,7 +60,7 @@ pub(super) fn post_never_runs_inline<X: Executor>(harness: Harness<X>) {
 }
 
 /// Checks the order. The first piece blocks the executor until all are posted, so that it could reorder them.
-pub(super) fn a_serial_executor_keeps_the_order<X: Executor>(harness: Harness<X>) {
+pub(super) fn a_serial_executor_keeps_the_order<X: Executor>(harness: ExecutorHarness<X>) {
     if harness.traits.serial {
         let (ledger, gate) = (Ledger::new(SOME + 1), Latch::new(1));
         if harness.traits.inline {
@@ -86,7 +86,7 @@ pub(super) fn a_serial_executor_keeps_the_order<X: Executor>(harness: Harness<X>
     harness.end();
 }
 
-pub(super) fn dispatch_hands_back_or_queues<X: Executor>(harness: Harness<X>) {
+pub(super) fn dispatch_hands_back_or_queues<X: Executor>(harness: ExecutorHarness<X>) {
     let ledger = Ledger::new(2 * SOME);
     for index in 0..SOME {
         let (executor, inner) = (harness.executor.clone(), ledger.clone());
@@ -103,7 +103,7 @@ pub(super) fn dispatch_hands_back_or_queues<X: Executor>(harness: Harness<X>) {
     harness.end();
 }
 
-pub(super) fn posts_come_from_many_threads<X: Executor>(harness: Harness<X>) {
+pub(super) fn posts_come_from_many_threads<X: Executor>(harness: ExecutorHarness<X>) {
     const THREADS: usize = 4;
     let ledger = Ledger::new(THREADS * SOME);
     thread::scope(|scope| {
@@ -119,7 +119,7 @@ pub(super) fn posts_come_from_many_threads<X: Executor>(harness: Harness<X>) {
 }
 
 /// Posts a binary tree: each piece posts two more.
-pub(super) fn posts_come_from_inside<X: Executor>(harness: Harness<X>) {
+pub(super) fn posts_come_from_inside<X: Executor>(harness: ExecutorHarness<X>) {
     const LEAVES: usize = if cfg!(miri) { 16 } else { 512 };
     let ledger = Ledger::new(2 * LEAVES);
     harness.executor.post(ledger.piece(0));
@@ -138,7 +138,7 @@ pub(super) fn posts_come_from_inside<X: Executor>(harness: Harness<X>) {
     }
 }
 
-pub(super) fn a_burst_is_run<X: Executor>(harness: Harness<X>) {
+pub(super) fn a_burst_is_run<X: Executor>(harness: ExecutorHarness<X>) {
     let ledger = Ledger::new(BURST);
     for index in 0..BURST {
         harness.executor.post(ledger.piece(index));
@@ -147,7 +147,7 @@ pub(super) fn a_burst_is_run<X: Executor>(harness: Harness<X>) {
     harness.end();
 }
 
-pub(super) fn a_panic_is_survived<X: Executor>(harness: Harness<X>) {
+pub(super) fn a_panic_is_survived<X: Executor>(harness: ExecutorHarness<X>) {
     if !harness.traits.inline {
         let workers = harness.executor.parallelism();
         let ledger = Ledger::new(workers + SOME);
@@ -162,7 +162,7 @@ pub(super) fn a_panic_is_survived<X: Executor>(harness: Harness<X>) {
     harness.end();
 }
 
-pub(super) fn schedule_completes_on_it<X: Executor>(harness: Harness<X>) {
+pub(super) fn schedule_completes_on_it<X: Executor>(harness: ExecutorHarness<X>) {
     assert_eq!(Connected::new(schedule(&harness.executor)).start().wait(), Outcome::Value(()));
     let stopped = Connected::with_env(schedule(&harness.executor), stopped_env());
     assert_eq!(stopped.start().wait(), Outcome::Stopped);

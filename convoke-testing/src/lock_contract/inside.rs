@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::play::run;
-use super::{Harness, LockUnderTest, assert_free, enter};
+use super::{LockHarness, LockUnderTest, assert_free, enter};
 use convoke_exec::ThreadPool;
 use convoke_task::{checkpoint, launch, scope};
 
@@ -35,7 +35,7 @@ impl HolderCount {
     }
 }
 
-pub(super) fn at_most_permits_are_inside<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn at_most_permits_are_inside<L: LockUnderTest>(harness: &LockHarness<L>) {
     let (lock, holders) = (Arc::new(harness.make()), Arc::new(HolderCount::default()));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);
     let (shared, seen) = (lock.clone(), holders.clone());
@@ -64,7 +64,7 @@ pub(super) fn at_most_permits_are_inside<L: LockUnderTest>(harness: &Harness<L>)
 
 /// Checks visibility: each holder reads and writes in two steps, so two holders at a time would lose an
 /// increment.
-pub(super) fn a_holder_sees_the_writes_of_earlier_ones<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_holder_sees_the_writes_of_earlier_ones<L: LockUnderTest>(harness: &LockHarness<L>) {
     let (lock, holders) = (Arc::new(harness.make()), Arc::new(HolderCount::default()));
     let value = Arc::new(AtomicUsize::new(0));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);

@@ -12,7 +12,7 @@ use convoke_core::{StopReason, StopSource};
 use super::super::explore_stops::{explore_inner_stops, explore_stops};
 use super::super::play::{Play, run};
 use super::super::woken::Woken;
-use super::{Harness, LockUnderTest, assert_free, enter};
+use super::{LockHarness, LockUnderTest, assert_free, enter};
 use convoke_task::{catch_stopped, checkpoint, scope, timeout};
 
 /// Contends for a lock: each user acquires it, and every other one acquires it again with a time limit.
@@ -34,7 +34,7 @@ async fn contend<L: LockUnderTest>(lock: Arc<L>, users: usize, hears_stops: bool
     .await;
 }
 
-pub(super) fn a_stop_loses_no_permit<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_stop_loses_no_permit<L: LockUnderTest>(harness: &LockHarness<L>) {
     let (users, hears_stops) = (harness.permits + 2, harness.hears_stops);
     let locks = RefCell::new(Vec::new());
     let program = || {
@@ -52,7 +52,7 @@ pub(super) fn a_stop_loses_no_permit<L: LockUnderTest>(harness: &Harness<L>) {
     }
 }
 
-pub(super) fn a_dropped_wait_takes_nothing<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_dropped_wait_takes_nothing<L: LockUnderTest>(harness: &LockHarness<L>) {
     let (lock, permits) = (Arc::new(harness.make()), harness.permits);
     run(async move {
         let inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
@@ -68,7 +68,7 @@ pub(super) fn a_dropped_wait_takes_nothing<L: LockUnderTest>(harness: &Harness<L
     });
 }
 
-pub(super) fn a_dropped_grant_goes_to_the_next<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_dropped_grant_goes_to_the_next<L: LockUnderTest>(harness: &LockHarness<L>) {
     let (lock, permits) = (Arc::new(harness.make()), harness.permits);
     run(async move {
         let mut inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
@@ -90,7 +90,7 @@ pub(super) fn a_dropped_grant_goes_to_the_next<L: LockUnderTest>(harness: &Harne
 }
 
 /// Checks that a stop ends also an `acquire` that would not have to wait.
-pub(super) fn a_stop_is_heard<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_stop_is_heard<L: LockUnderTest>(harness: &LockHarness<L>) {
     if !harness.hears_stops {
         return;
     }

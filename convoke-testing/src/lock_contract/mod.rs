@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use convoke::sync::{Mutex, MutexGuard};
-//! use convoke::testing::lock_contract::{Harness, LockUnderTest, check};
+//! use convoke::testing::lock_contract::{LockHarness, LockUnderTest, check};
 //!
 //! struct OurMutex(Mutex<()>);
 //!
@@ -19,7 +19,7 @@
 //!     }
 //! }
 //!
-//! check(&Harness::new(1, || OurMutex(Mutex::new(()))).in_order().hears_stops());
+//! check(&LockHarness::new(1, || OurMutex(Mutex::new(()))).in_order().hears_stops());
 //! ```
 
 mod inside;
@@ -50,14 +50,14 @@ pub trait LockUnderTest: Send + Sync + 'static {
 }
 
 /// A factory of locks under test, and their promises beyond the contract.
-pub struct Harness<L> {
+pub struct LockHarness<L> {
     make: Box<dyn Fn() -> L>,
     permits: usize,
     in_order: bool,
     hears_stops: bool,
 }
 
-impl<L: LockUnderTest> Harness<L> {
+impl<L: LockUnderTest> LockHarness<L> {
     /// Creates a harness. `make` creates locks that admit `permits` holders at a time.
     ///
     /// # Panics
@@ -86,9 +86,9 @@ impl<L: LockUnderTest> Harness<L> {
     }
 }
 
-impl<L> fmt::Debug for Harness<L> {
+impl<L> fmt::Debug for LockHarness<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness")
+        f.debug_struct("LockHarness")
             .field("permits", &self.permits)
             .field("in_order", &self.in_order)
             .field("hears_stops", &self.hears_stops)
@@ -100,7 +100,7 @@ impl<L> fmt::Debug for Harness<L> {
 ///
 /// # Panics
 /// If it breaks the contract, or a promise.
-pub fn check<L: LockUnderTest>(harness: &Harness<L>) {
+pub fn check<L: LockUnderTest>(harness: &LockHarness<L>) {
     inside::at_most_permits_are_inside(harness);
     inside::a_holder_sees_the_writes_of_earlier_ones(harness);
     order::all_waiters_get_in(harness);

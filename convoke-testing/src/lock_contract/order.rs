@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use super::super::play::run;
 use super::super::wait_all_blocked::wait_all_blocked;
-use super::{Harness, LockUnderTest, assert_free, enter};
+use super::{LockHarness, LockUnderTest, assert_free, enter};
 use convoke_task::{checkpoint, scope};
 
 const WAITERS: usize = 6;
 
-pub(super) fn all_waiters_get_in<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn all_waiters_get_in<L: LockUnderTest>(harness: &LockHarness<L>) {
     let lock = Arc::new(harness.make());
     let entered = Arc::new(Mutex::new(Vec::new()));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);

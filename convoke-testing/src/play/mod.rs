@@ -77,7 +77,7 @@ pub fn run<F: Future + 'static>(body: F) -> F::Output {
 /// use convoke::prelude::*;
 /// use convoke::testing::Play;
 ///
-/// let play = Play::new().name("asks another thread").patience(Duration::from_secs(60));
+/// let play = Play::new().name("asks a thread").patience(Duration::from_secs(60));
 /// let answer = play.run(async { blocking(|_| 42).await });
 /// assert_eq!(answer, 42);
 /// ```

@@ -130,8 +130,8 @@ impl LockUnderTest for Foreign {
     }
 }
 
-fn harness(permits: usize, fault: Fault) -> lock_contract::Harness<Foreign> {
-    lock_contract::Harness::new(permits, move || Foreign::new(permits, fault)).in_order()
+fn harness(permits: usize, fault: Fault) -> lock_contract::LockHarness<Foreign> {
+    lock_contract::LockHarness::new(permits, move || Foreign::new(permits, fault)).in_order()
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_lock_that_lets_everybody_in_is_found() {
 fn a_lock_that_serves_the_last_first_is_found_if_it_promised_otherwise() {
     let says = complaint(|| lock_contract::check(&harness(1, Fault::LastFirst)));
     assert!(says.contains("the waiters got in out of order"), "{says}");
-    let no_promise = lock_contract::Harness::new(1, || Foreign::new(1, Fault::LastFirst));
+    let no_promise = lock_contract::LockHarness::new(1, || Foreign::new(1, Fault::LastFirst));
     lock_contract::check(&no_promise);
 }
 
@@ -313,7 +313,7 @@ impl<const FAULT: u8> ChannelUnderTest for Plain<FAULT> {
 }
 
 fn check<const FAULT: u8>() {
-    channel_contract::check(&channel_contract::Harness::<Plain<FAULT>>::new());
+    channel_contract::check(&channel_contract::ChannelHarness::<Plain<FAULT>>::new());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use convoke::sender::prelude::*;
 
-/// Reads an order line such as `3x apples`; an empty line means that nobody wants anything any more.
+/// Reads an order line such as `3x apples`; an empty line means that there are no more orders.
 fn read_order(line: &'static str) -> AnySender<u32, String> {
     if line.is_empty() {
         return just_stopped().may_fail().boxed();

@@ -1,4 +1,4 @@
-//! What is said above is seen below, through code that knows nothing of it.
+//! The environment: a value set by a caller is read far below, through code that does not pass it on.
 
 use convoke::env::{Changes, Local};
 use convoke::sender::prelude::*;

@@ -6,7 +6,7 @@ use convoke::sender::prelude::*;
 
 const STEPS: u64 = 1_000_000;
 
-/// Calls itself a million times, through the loop of whoever waits.
+/// Calls itself a million times, through the run loop of the caller.
 fn count_down(n: u64) -> AnySender<&'static str> {
     read_env(|env| env.executor().clone())
         .let_value(|executor| schedule(&executor))

@@ -22,7 +22,7 @@ fn main() {
         ("The environment travels down, invisibly", environment::show),
         ("Where work runs is said at the launch site", places::show),
         ("All cores, one call", picture::show),
-        ("Tasks and scopes: all children come home", scopes::show),
+        ("Tasks and scopes: a scope ends after its children", scopes::show),
         ("Every task is in the tree", tasks::show),
         ("The same functions over real sockets and simulated ones", network::show),
         ("A million times in place: flat stack, flat memory", loops::show),
@@ -33,5 +33,5 @@ fn main() {
         show();
         println!("   ({:.1?})", begin.elapsed());
     }
-    println!("\nThat was all: every piece of work has come home.\n");
+    println!("\nThat was all: every piece of work has ended.\n");
 }

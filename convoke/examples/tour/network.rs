@@ -1,4 +1,4 @@
-//! The same two functions over a real kernel and over a simulated one, where the network is cut and time jumps.
+//! Network: one client and one server function run over a real kernel, and over a simulated one with a cut network and jumping time.
 
 use std::io;
 

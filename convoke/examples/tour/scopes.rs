@@ -7,7 +7,7 @@ use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::task::forever;
 
-/// What happened, in its order.
+/// Log of events, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story(Arc<Mutex<Vec<String>>>);
 
@@ -28,7 +28,7 @@ pub(crate) async fn price(count: u32) -> u32 {
     count * (net + tax)
 }
 
-/// Three children. The first that fails stops the others, and its error is returned when they are home.
+/// Three children. The first that fails stops the others, and its error is returned when they have ended.
 pub(crate) async fn pick(story: Story) -> Result<u32, String> {
     scope(async |s| {
         for (item, takes) in [("apples", 40), ("pears", 2), ("plums", 60)] {
@@ -48,7 +48,7 @@ async fn pick_one(item: &'static str, takes: Duration, story: Story) -> Result<(
     .await
 }
 
-/// A resource in a resource. Whoever stops this has closed both, the inner one first, before it goes on.
+/// Uses a resource inside a resource. If it is stopped, both are closed, the inner one first, before its caller goes on.
 pub(crate) async fn session(story: Story) {
     let resource = |name| Resource { name, story: story.clone() };
     using(resource("connection"), async |_connection| {

@@ -1,4 +1,4 @@
-//! Scopes in scopes, and the tree of tasks: who was started where, and what it waits for.
+//! Scopes in scopes, and the tree of tasks: where each task was started, and where it waits.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Decisions: what was chosen, what else was possible, and what would change the choice.
 //!
 //! Each entry names the alternatives that were tried or considered, the price of the choice, and the observation that
-//! would make us revisit it.
+//! would make us revisit it. [The last section](#what-the-papers-decided) holds them against the decisions of the papers.
 //!
 //! # The model
 //!
 //! **An outcome has four variants** ([`Outcome`](crate::Outcome)): a value, an error, stopped, panicked. *Instead of* an
-//! error type that has a case for cancellation (as `JoinError`), or a missing value. A stop is not an error: nobody has to
+//! error type that has a case for cancellation (as `JoinError`), or a missing value. A stop is not an error: no code has to
 //! handle it, and no `?` can turn it into one. *Price:* a program that ends at a stop has no line that says so; the reason
 //! is printed at the end of the program. *Revisit if* the language gets effects for it.
 //!
@@ -27,11 +27,59 @@
 //! ([`blocking_scope`](crate::blocking_scope)). *Revisit if* Rust gets types that cannot be leaked.
 //!
 //! **Tasks and senders stand side by side**, on one core: neither is built from the other. *Instead of* tasks that are
-//! made of senders, as in the C++ papers, or senders that are futures. Applications need no sender; those who compose work
-//! as values pay for no task. *Price:* some verbs exist for both (`retry`, `timeout`). *Revisit if* one of the two has no
-//! users.
+//! made of senders, as in the C++ papers, or senders that are futures. Applications need no sender; programs that
+//! compose work as values pay for no task. *Price:* some verbs exist for both (`retry`, `timeout`). *Revisit if* one of
+//! the two has no users.
+//!
+//! **A stop request holds, and has a reason.** *Instead of* an event that is delivered once, as an exception or as `abort`.
+//! A loop that catches too much cannot swallow it. *Price:* what waits after a caught stop needs a
+//! [`shield`](crate::shield). *Revisit if* shields are common outside of clean-up.
+//!
+//! **The first failure ends a scope**, and its siblings are stopped and awaited. *Instead of* collecting results, or of
+//! going on. It is right for the parts of one job. *Price:* servers need another rule, so there are
+//! [policies](crate::scope::policy), [`supervise`](crate::Scope::supervise) and [`serve`](crate::net::serve). *Revisit if*
+//! most scopes name a policy.
+//!
+//! **A dropped handle asks its child to stop.** *Instead of* letting it run, as `JoinHandle` does, or of forbidding the
+//! drop. A result that nobody can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so
+//! that the type must be used, and `spawn` is the one to write. *Revisit if* users keep writing it.
+//!
+//! **Of branches that are ready at once the first in order wins** ([`race`](crate::race)). *Instead of* a random one, as
+//! `select!`. A program is then the same in each run, which simulations need. *Price:* a branch that is always ready starves
+//! those behind it. *Revisit if* that is found in real programs more often than once.
+//!
+//! **Clean-up is a closure around a body** ([`using`](crate::using), [`ensure`](crate::ensure)). *Instead of* a macro, a
+//! guard whose `Drop` spawns, or an explicit `close().await`. It works in stable Rust, borrows from around, and no path out
+//! of the body avoids it. *Price:* nesting ([`cleanups`](crate::cleanup::cleanups) has none), one allocation, and 30 seconds
+//! of [grace](crate::cleanup::GRACE) that can delay an end. *Revisit if* Rust gets an asynchronous `Drop` or `defer`.
+//!
+//! **A generator runs in the task of its consumer**, one value at a time. *Instead of* a task and a channel. It needs no
+//! buffer and no bound, and stops where it yields. *Price:* producer and consumer do not overlap; where they should, there
+//! are channels. *Revisit if* Rust stabilises `async gen`.
+//!
+//! # Senders
+//!
+//! **One `complete`, with an outcome.** *Instead of* three functions (`set_value`, `set_error`, `set_stopped`) and a list
+//! of signatures. An adaptor is a function on [`Outcome`](crate::Outcome), and a sender that cannot fail says so with
+//! [`Never`](crate::Never). *Price:* one type of value for each sender; several are a tuple or an enum. *Revisit if* that
+//! costs copies that the optimiser leaves.
+//!
+//! **`start` is unsafe, and safe code never calls it.** *Instead of* a reference count for each operation. The storage of an
+//! operation lies in what waits for it, without an allocation. *Price:* authors of algorithms with children write unsafe
+//! code; those that only transform an outcome do not. *Revisit if* Rust gets types that are neither leaked nor moved.
+//!
+//! **A counting scope that is dropped with work in it panics**, and names the work. *Instead of* ending the process, as
+//! P3149 does, of blocking, or of detaching. *Price:* a panic in a destructor; during another panic it is a message.
+//! *Revisit if* it hides the first panic of a real program.
+//!
+//! **Spawning into a closed scope is an error**, which hands the work back. *Instead of* work that ends as stopped, as in
+//! P3149, where no receiver would see that. *Price:* a `Result` at each call. *Revisit if* all callers unwrap it.
 //!
 //! # The environment
+//!
+//! **It is one struct, owned by the launch and borrowed below** ([`Env`](crate::env::Env)). *Instead of* a type parameter with
+//! queries, as in P3552. *Price:* values of the program's own are looked up in a list, by the address of a
+//! [key](crate::env::Local). *Revisit if* programs have more than a dozen keys.
 //!
 //! **The environment is found through the poll** (a pointer in a thread-local variable that each poll of a task sets and
 //! restores). *Instead of* a parameter, or a global runtime. Foreign futures between two of ours need not know of it.
@@ -47,27 +95,55 @@
 //! frees for another goes through a list with an atomic operation. *Revisit if* the global allocator is as fast:
 //! [`evidence`](super::evidence) has the figures.
 //!
+//! **The allocator of a context is chosen when it is made.** *Instead of* a setter, as in P4003. Reading it takes no lock.
+//! *Price:* a launch names its context. *Revisit if* somebody has to change it while work runs.
+//!
 //! # Running
+//!
+//! **A task resumes where it belongs**, wherever the operation completed that it waited for. *Instead of* going on there.
+//! Reading a function tells on which thread it runs. *Price:* a hop, unless the operation completed on that executor, or
+//! inline. *Revisit if* hops are visible in a profile of a server.
+//!
+//! **Executor and scheduler are one trait**, with `post`, which never runs anything inline, and `dispatch`, which hands work
+//! back. *Instead of* callables, or of a sender for each hop. Queuing is one pointer and no allocation, and a queue that is
+//! dropped stops its work, so that nothing is lost. *Price:* only work that holds a header can be posted. *Revisit if* users
+//! write adaptors for closures.
 //!
 //! **One context per core, and a pool for computing**, instead of one work-stealing pool for everything. A connection stays
 //! where its descriptor and its memory are; its tasks need not be `Send`. *Price:* a connection that computes for long
 //! delays its neighbours on that core; such work belongs on the pool. *Revisit if* real servers are unbalanced by it.
 //!
-//! **One thread runs a context.** P4003 lets several threads run one. Our contexts have no lock and no atomic operation on
-//! the path of local work, which is where their speed comes from. What several threads are used for there, a
-//! [`Runtime`](crate::runtime) with several contexts and [`serve`](crate::net::serve) do. *Revisit if* somebody has one
-//! listener whose connections cannot be spread.
+//! **One thread runs a context.** P4003 lets several threads run one. Our contexts have no lock and no atomic operation
+//! on the path of local work, which is where their speed comes from. A [`Runtime`](crate::runtime) with several
+//! contexts and [`serve`](crate::net::serve) use the other cores. *Revisit if* there is a program with one listener
+//! whose connections cannot be spread.
 //!
-//! **A budget of 128 awaits per poll.** *Instead of* yielding at every await, or never. Then the task runs behind what
-//! timers and sockets have woken. *Price:* a few instructions for each await that is ready. *Revisit if* the lateness beside
-//! a busy task (`fairness_*` of the bench) is more than tokio's.
+//! **A budget of 128 awaits per poll.** *Instead of* yielding at every await, or never. A task whose budget is spent
+//! runs again after the tasks that timers and sockets have woken. *Price:* a few instructions for each await that is
+//! ready. *Revisit if* the lateness beside a busy task (`fairness_*` of the bench) is more than tokio's.
 //!
 //! **A foreign future that waits after a stop counts as stopped.** *Instead of* waiting for it for ever
-//! ([`ForeignFutures`](crate::env::ForeignFutures) chooses). A `timeout` around a query of another crate ends then, as
-//! everybody expects. *Price:* that future is dropped where it waits, as everywhere else in Rust; a
-//! [`shield`](crate::shield) keeps it. *Revisit if* that loses something that nobody could know of.
+//! ([`ForeignFutures`](crate::env::ForeignFutures) chooses). So a `timeout` around a query of another crate ends in
+//! time. *Price:* that future is dropped where it waits, as everywhere else in Rust; a [`shield`](crate::shield) keeps
+//! it. *Revisit if* programs lose data by it unnoticed.
+//!
+//! **Blocking work has threads and a bound of its own** ([`blocking`](crate::blocking())), and is asked to stop. *Instead of*
+//! growing the pool, or of `block_in_place`. *Price:* a function that does not look is left behind after its grace period,
+//! and reported. *Revisit if* the bound deadlocks programs that block on blocking work.
+//!
+//! **Services end in reverse order, and are awaited** ([`Context`](crate::executor::Context)). *Instead of* statics, or of a
+//! `shutdown` that must not wait. *Price:* a service that hangs delays the end until its grace period is over. *Revisit if*
+//! services form cycles in practice.
 //!
 //! # Code
+//!
+//! **Streams have the traits of `futures-io`.** *Instead of* tokio's, or of our own. They are the ones that no runtime owns,
+//! and methods of our types cover what people call. *Price:* crates that know only tokio's need an adaptor. *Revisit if* the
+//! standard library has them.
+//!
+//! **Stable Rust, no `--cfg`, features that only add.** *Instead of* nightly generators, allocators and `async Drop`.
+//! *Price:* named futures, `dyn` where the language cannot say more, a shim for allocators. *Revisit* with each feature that
+//! is stabilised.
 //!
 //! **Unsafe code is behind types that make their callers safe**, in few files, each block with the fact that it relies on.
 //! *Instead of* one big unsafe module, or none. Races are modelled with loom; Miri, ThreadSanitizer, AddressSanitizer and
@@ -81,3 +157,24 @@
 //! **The simulated driver is a driver.** *Instead of* mocks of sockets and clocks. What runs in production runs in the
 //! simulation, unchanged, byte by byte. *Price:* its tests are slower than mocks. *Revisit if* a fault of real networks
 //! cannot be expressed.
+//!
+//! # What the papers decided
+//!
+//! | paper | its decision | here |
+//! | --- | --- | --- |
+//! | P4003 §9.3 | the environment is a second argument of `await_suspend`, so that a mismatch does not compile | it is found through the poll: any future can be awaited; [foreign ones](crate::env::ForeignFutures) have a policy |
+//! | P4003 §9.3 | the allocator is found through a thread-local variable | the same, and for the whole environment |
+//! | P4003 §9.3 | the executor is erased | the same |
+//! | P4003 §9.3 | `io_env` is passed by pointer | the same, without a null |
+//! | P4003 §9.3 | contexts have a common base class | a [`Context`](crate::executor::Context) is a part of a context, not a base |
+//! | P4003 §3.4 | launching takes two calls | one builder: a Rust future has no frame before it is launched |
+//! | P4003 §3.4 | a launch is detached | it is not: what `start` returns waits when it is dropped |
+//! | P3552 §4.3 | tasks cannot be assigned or copied | the same, by ownership |
+//! | P3552 §4.5 | tasks are affine to their scheduler | the same |
+//! | P3552 §4.6 | the allocator is an argument | it is part of the environment |
+//! | P3552 §4.9 | errors are `co_yield`ed | they are returned |
+//! | P3552 §4.11 | clean-up is not the task's matter | it is: P1662 |
+//! | P3149 §5.6 | a kept sender may keep a join waiting; that is better than use after free | the same, though here the compiler excludes the latter |
+//! | P3149 §6.1 | what is spawned neither fails nor returns a value | the same, checked by the compiler |
+//! | P1662 | clean-up is awaited at the end of a block, by a new keyword | by a closure |
+//! | P1662 | a coroutine can be resumed with "done", and unwinds | the same, by a mark in the poll frame |

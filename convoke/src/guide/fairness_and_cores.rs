@@ -35,15 +35,15 @@
 //!
 //! # Why a context has one thread
 //!
-//! Other designs (Asio, and the paper P4003 in its appendix A.3) let several threads run one context: whoever is free takes the next
-//! completion. Convoke does not. What replaces it:
+//! Other designs (Asio, and the paper P4003 in its appendix A.3) let several threads run one context: a free thread takes the
+//! next completion. Convoke does not. Instead, it has:
 //!
 //! - **One context for each core**, and connections that stay where they were accepted. The kernel spreads them
 //!   ([`Accepting::PerContext`](crate::net::Accepting::PerContext)), or one acceptor does
 //!   ([`Accepting::HandOver`](crate::net::Accepting::HandOver)).
-//! - **A pool with work stealing** for work that computes: there a free thread does take the next piece.
+//! - **A pool with work stealing** for computation: there a free thread does take the next piece of work.
 //!
-//! The reason is the price of crossing threads. On one thread, waking a task is a push to a list that nobody else touches, and its
+//! The reason is the price of crossing threads. On one thread, waking a task is a push to a list that no other thread touches, and its
 //! reference counts, timers and sockets need no atomic operation. If any thread may run any task, a completion has to wake another
 //! thread, and the task's data moves from cache to cache. The best of ten runs on a two-core virtual machine that was busy with other
 //! work (compare the orders of magnitude, not the digits):
@@ -68,8 +68,8 @@
 //!
 //! A task that never has to wait would never let others run: a channel that is always full, a timer that is always due. So each poll of a
 //! task has a budget of 128 awaits that are ready at once. Every await of Convoke's takes one: channels, locks, permits, timers,
-//! limits, streams, generators, sockets. At zero the await yields: the task goes to the end of the queue, and its thread looks at
-//! other tasks, at timers, at sockets, and at stop requests.
+//! limits, streams, generators, sockets. At zero the await yields: the task goes to the end of the queue, and its thread turns
+//! to other tasks, timers, sockets and stop requests.
 //!
 //! - The budget is for each task and each poll. Futures inside of a task (`join`, `local_scope`, a foreign `select!`) share it.
 //! - Futures of other crates take from it where they wait in ours.
@@ -81,7 +81,7 @@
 //! - [`diagnose`](crate::inspect::diagnose) watches while it exists: a task that holds its thread for longer than a limit is reported
 //!   with its name, its spawn site and the place where it last waited.
 //! - [`tree`](crate::inspect::tree()) shows at any time which tasks are running, queued or waiting. Many queued tasks beside one that is
-//!   running, each time you look, are a sign.
+//!   running, in several trees in a row, are a sign.
 //! - At a second signal `#[convoke::main]` prints that tree by itself.
 //!
 //! ```

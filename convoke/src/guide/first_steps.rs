@@ -3,7 +3,6 @@
 //! A program is an `async fn main` under `#[convoke::main]` (features `net` and `macros`, both on by default):
 //!
 //! ```no_run
-//!
 //! #[convoke::main]
 //! async fn main() {
 //!     println!("hello");
@@ -36,7 +35,7 @@
 //!             40
 //!         });
 //!         let quick = s.spawn_future(async { 2 });
-//!         // `spawn` starts a child whose result nobody awaits.
+//!         // `spawn` starts a child whose result is not awaited.
 //!         s.spawn(async { println!("working") });
 //!         slow.await + quick.await
 //!     })
@@ -54,7 +53,8 @@
 //! let words = ["one", "two", "three"];
 //! let total = block_on(async {
 //!     local_scope(async |s| {
-//!         let lengths: Vec<_> = words.iter().map(|word| s.spawn_future(async move { word.len() })).collect();
+//!         let count = |word: &'static str| s.spawn_future(async move { word.len() });
+//!         let lengths: Vec<_> = words.into_iter().map(count).collect();
 //!         let mut total = 0;
 //!         for length in lengths {
 //!             total += length.await;

@@ -12,8 +12,9 @@
 //! async fn answer(client: TcpStream, _from: SocketAddr) -> io::Result<()> {
 //!     let mut request = [0; 4096];
 //!     loop {
-//!         // Idle connections are closed after a minute, and when the program is asked to stop.
-//!         let length = match timeout(Duration::from_secs(60), client.read(&mut request)).await? {
+//!         // Idle connections are closed after a minute, and when the program is stopped.
+//!         let read = timeout(Duration::from_secs(60), client.read(&mut request));
+//!         let length = match read.await? {
 //!             Ok(0) => return Ok(()),
 //!             read => read?,
 //!         };
@@ -31,6 +32,44 @@
 //!         .await
 //! }
 //! ```
+//!
+//! # With TLS
+//!
+//! The handler does the handshake, so that a slow client delays no other. [`TlsAcceptor`](crate::tls::TlsAcceptor) bounds its time, and
+//! how many run at once.
+//!
+//! ```no_run
+//! use std::io;
+//! use convoke::net::serve;
+//! use convoke::prelude::*;
+//! use convoke::tls::{Identity, TlsAcceptor};
+//!
+//! #[convoke::main]
+//! async fn main() -> io::Result<()> {
+//!     let identity = Identity::from_pem_files("server.crt", "server.key")?;
+//!     let acceptor = TlsAcceptor::new(identity)?;
+//!     serve("127.0.0.1:7443", move |client, _from| {
+//!         let acceptor = acceptor.clone();
+//!         async move {
+//!             let client = acceptor.accept(client).await?;
+//!             using(client, async |mut client| {
+//!                 let mut buffer = [0; 4096];
+//!                 while let length @ 1.. = client.read(&mut buffer).await? {
+//!                     client.write_all(&buffer[..length]).await?;
+//!                 }
+//!                 io::Result::Ok(())
+//!             })
+//!             .await // close_notify was sent, whatever has ended the body.
+//!         }
+//!     })
+//!     .await
+//! }
+//! ```
+//!
+//! # HTTP
+//!
+//! The crate `convoke-http` serves `async fn`s, services of hyper and routers of axum, with a task for each request and the same
+//! drain: `convoke_http::Server::new("127.0.0.1:7000", tower(router)).await`.
 //!
 //! # What it takes care of
 //!
@@ -77,7 +116,8 @@
 //!
 //! async fn serve(listener: TcpListener) -> io::Result<()> {
 //!     scope(async |s| {
-//!         let clients = s.supervise(|failure: ChildFailure<io::Error>| eprintln!("{failure}"));
+//!         let report = |failure: ChildFailure<io::Error>| eprintln!("{failure}");
+//!         let clients = s.supervise(report);
 //!         loop {
 //!             let (client, from) = listener.accept().await?;
 //!             clients.named(from.to_string()).spawn(answer(client));

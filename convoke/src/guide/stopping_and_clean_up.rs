@@ -15,7 +15,8 @@
 //!
 //! let ended = block_on(async {
 //!     let work = ensure(
-//!         async |exit| println!("the body {exit}"), // the body was stopped (deadline passed)
+//!         // the body was stopped (deadline passed)
+//!         async |exit| println!("the body {exit}"),
 //!         async { sleep(Duration::from_secs(3600)).await },
 //!     );
 //!     timeout(Duration::from_millis(1), work).await
@@ -24,7 +25,7 @@
 //! ```
 //!
 //! A request goes down the tree at the moment it is made: from a task to the scopes that are open in it, to their children, and to
-//! theirs. A child hears of it though its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once.
+//! theirs. A child is asked to stop even while its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once.
 //!
 //! # Asking one task to stop
 //!
@@ -62,7 +63,7 @@
 //!
 //! # Shields
 //!
-//! [`shield`](crate::shield) keeps a stop away from a future: it runs to its end, and the stop takes effect behind it. With
+//! [`shield`](crate::shield) keeps a stop away from a future: it runs to its end, and the stop takes effect after it. With
 //! `.grace(duration)` it does so for a limited time.
 //!
 //! ```
@@ -87,11 +88,11 @@
 //!
 //! # Going on after a stop
 //!
-//! [`catch_stopped`](crate::catch_stopped) runs a future and returns `Err(Stopped)` if it was stopped. The task itself is still
-//! asked to stop, if it was: its next `await` that waits ends it, and a line on stderr says so. Clean-up belongs into `using` or
+//! [`catch_stopped`](crate::catch_stopped) runs a future and returns `Err(Stopped)` if it was stopped. If the task itself was
+//! asked to stop, it still is: its next `await` that waits ends it, and a line on stderr says so. Clean-up belongs in `using` or
 //! `ensure`, which are shielded.
 //!
-//! # Hearing of a stop
+//! # Waiting for a stop
 //!
 //! [`StopToken::stopped`](crate::StopToken::stopped) waits for a stop without ending by it: for code that has something to do at that
 //! moment. [`run_until_stopped`](crate::task::run_until_stopped) runs a future until a token of the program's own is stopped, and

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use convoke_core::FrameAllocator;
 use convoke_net::net::resolver::{Names, install};
 use convoke_task::BlockingPool;
 use convoke_task::blocking::DEFAULT_THREADS;
@@ -25,6 +26,7 @@ pub struct RuntimeBuilder {
     blocking_threads: usize,
     spin: Option<Duration>,
     names: Option<Arc<dyn Names>>,
+    allocator: FrameAllocator,
 }
 
 impl RuntimeBuilder {
@@ -36,6 +38,7 @@ impl RuntimeBuilder {
             blocking_threads: DEFAULT_THREADS,
             spin: None,
             names: None,
+            allocator: FrameAllocator::default(),
         }
     }
 
@@ -77,12 +80,33 @@ impl RuntimeBuilder {
     /// use convoke::runtime::Runtime;
     ///
     /// let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
-    /// let runtime = Runtime::builder().contexts(1).pool_threads(1).names(hosts).build().unwrap();
+    /// let builder = Runtime::builder().contexts(1).pool_threads(1);
+    /// let runtime = builder.names(hosts).build().unwrap();
     /// let found = runtime.block_on(async { resolve("database:5432").await });
     /// assert_eq!(found.unwrap().unwrap(), ["10.0.0.5:5432".parse().unwrap()]);
     /// ```
     pub fn names(mut self, names: impl Names) -> Self {
         self.names = Some(Arc::new(names));
+        self
+    }
+
+    /// Sets the frame allocator of all that runs on the contexts and the pool and names none. Default: one that recycles
+    /// freed frames.
+    ///
+    /// ```
+    /// use convoke::Executor;
+    /// use convoke::alloc::{Bounded, FrameAllocator};
+    /// use convoke::prelude::*;
+    /// use convoke::runtime::Runtime;
+    ///
+    /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
+    /// let runtime = Runtime::builder().contexts(1).pool_threads(1).allocator(frames.clone()).build()?;
+    /// assert_eq!(runtime.contexts()[0].allocator(), frames);
+    /// assert_eq!(runtime.pool().allocator(), frames);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn allocator(mut self, allocator: FrameAllocator) -> Self {
+        self.allocator = allocator;
         self
     }
 
@@ -92,11 +116,12 @@ impl RuntimeBuilder {
     /// If the system has no threads or descriptors for it.
     pub fn build(self) -> io::Result<Runtime> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let own = new_context(self.spin)?;
+        let own = new_context(self.spin, self.allocator.clone())?;
         let others = (1..self.contexts.unwrap_or(cores))
-            .map(|number| ContextThread::start(number, self.spin))
+            .map(|number| ContextThread::start(number, self.spin, self.allocator.clone()))
             .collect::<io::Result<Vec<_>>>()?;
-        let pool = OwnedPool(RuntimePool::new(self.pool_threads.unwrap_or(cores).max(1)));
+        let pool =
+            OwnedPool(RuntimePool::new(self.pool_threads.unwrap_or(cores).max(1), self.allocator.clone()));
         if let Some(start) = self.start_pool {
             start(&pool.0)?;
         }

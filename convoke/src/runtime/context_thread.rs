@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use convoke_core::FrameAllocator;
 use convoke_core::raw::sync::thread::{self, Thread};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::raw::start_thread;
@@ -19,10 +20,14 @@ pub(super) struct ContextThread {
 }
 
 impl ContextThread {
-    pub(super) fn start(number: usize, spin: Option<Duration>) -> io::Result<Self> {
+    pub(super) fn start(
+        number: usize,
+        spin: Option<Duration>,
+        allocator: FrameAllocator,
+    ) -> io::Result<Self> {
         let made = Arc::new(Mutex::new(None));
         let announcement = Announcement { made: made.clone(), waiter: thread::current() };
-        let run = move || match new_context(spin) {
+        let run = move || match new_context(spin, allocator) {
             Ok(context) => {
                 announcement.make(Ok((context.executor(), context.work())));
                 context.run();

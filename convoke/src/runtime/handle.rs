@@ -83,13 +83,40 @@ impl RuntimeHandle {
     /// [`pool_threads`](super::RuntimeBuilder::pool_threads) did.
     ///
     /// # Panics
-    /// If the system cannot start the threads.
+    /// If the system cannot start the threads. Use [`try_pool`](RuntimeHandle::try_pool) to go on without them, or
+    /// start them with the runtime, whose [`build`](super::RuntimeBuilder::build) then returns the error.
     #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
-        match self.pool.start() {
+        match self.try_pool() {
             Ok(executor) => executor,
-            Err(error) => panic!("the thread pool of the runtime could not be started: {error}"),
+            Err(error) => panic!("{error}"),
         }
+    }
+
+    /// Returns the executor of the thread pool, as [`pool`](RuntimeHandle::pool) does, or an error.
+    ///
+    /// # Errors
+    /// If the system cannot start the threads. A later call tries again.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    /// use convoke::runtime::{self, Runtime};
+    ///
+    /// let runtime = Runtime::builder().contexts(1).build()?;
+    /// let sum = runtime.block_on(async {
+    ///     match runtime::current()?.try_pool() {
+    ///         Ok(pool) => Ok(run_on(&pool, async { (1..=4).sum::<u32>() }).await),
+    ///         Err(error) => Err(error),
+    ///     }
+    /// });
+    /// assert_eq!(sum.unwrap()?, 10);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn try_pool(&self) -> io::Result<PoolExecutor> {
+        self.pool.start().map_err(|error| {
+            let message = format!("the thread pool of the runtime could not be started: {error}");
+            io::Error::new(error.kind(), message)
+        })
     }
 
     /// Returns the threads for blocking work, which [`blocking()`](convoke_task::blocking()) uses.
@@ -199,5 +226,26 @@ impl core::error::Error for NoRuntime {}
 impl From<NoRuntime> for io::Error {
     fn from(error: NoRuntime) -> Self {
         Self::new(io::ErrorKind::Unsupported, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use convoke_core::FrameAllocator;
+
+    #[test]
+    fn a_pool_that_cannot_start_is_an_error_and_is_tried_again() {
+        let context = super::super::io_context().unwrap();
+        // More threads than a system can start.
+        let pool = RuntimePool::new(1 << 20, FrameAllocator::default());
+        let handle = RuntimeHandle::new(vec![context.executor()], pool, BlockingPool::new(1));
+        for _ in 0..2 {
+            let error = handle.try_pool().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            assert!(error.to_string().contains("the thread pool of the runtime"), "{error}");
+        }
+        let panic = convoke_core::Panic::catch(|| handle.pool()).unwrap_err();
+        assert!(panic.message().contains("could not be started"), "{panic}");
     }
 }

@@ -43,8 +43,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_core::Outcome;
 use convoke_core::env::Changes;
+use convoke_core::{FrameAllocator, Outcome};
 use convoke_exec::PoolExecutor;
 use convoke_io::driver::Driver;
 use convoke_io::{IoContext, IoExecutor};
@@ -63,10 +63,14 @@ pub fn io_context() -> io::Result<IoContext> {
     Ok(IoContext::new(driver()?))
 }
 
-/// Creates an I/O context for the current thread that polls for at most `spin` before it sleeps.
-fn new_context(spin: Option<Duration>) -> io::Result<IoContext> {
-    let Some(longest) = spin else { return io_context() };
-    Ok(IoContext::new(Arc::new(PollDriver::spinning(longest)?)))
+/// Creates an I/O context for the current thread that polls for at most `spin` before it sleeps, and on which frames
+/// come from `allocator`.
+fn new_context(spin: Option<Duration>, allocator: FrameAllocator) -> io::Result<IoContext> {
+    let driver = match spin {
+        None => driver()?,
+        Some(longest) => Arc::new(PollDriver::spinning(longest)?),
+    };
+    Ok(IoContext::with_allocator(driver, allocator))
 }
 
 /// Creates the best driver of this machine.
@@ -82,9 +86,12 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// The first context belongs to the thread that creates the runtime, and runs while that thread is in
 /// [`block_on`](Runtime::block_on). Dropping the runtime first ends the services of that context (see
 /// [`IoContext::close_services`]), then the other contexts with their services, the pool, and the blocking
-/// threads. Everything that was started in a `run` has ended by then, since scopes do not end before their
+/// threads. Everything that was started in a `block_on` has ended by then, since scopes do not end before their
 /// children. A chain that was launched on one of its executors, and whose `Launched` outlives the runtime, is
 /// not awaited: its I/O fails, and it ends as stopped when it is woken next.
+///
+/// A runtime does not listen to signals: `#[convoke::main]` and [`Main`] do. Without them SIGTERM ends the process
+/// at once.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -92,7 +99,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 ///
 /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
 /// let answer = runtime.block_on(async {
-///     // This runs on the first context. Heavy work goes to the pool, and its value comes back.
+///     // This runs on the first context. Heavy work goes to the pool.
 ///     let pool = runtime::current()?.pool();
 ///     std::io::Result::Ok(run_on(&pool, async { (1..=6_u64).product::<u64>() }).await)
 /// });
@@ -171,10 +178,18 @@ impl Runtime {
     /// starts the threads, unless [`pool_threads`](RuntimeBuilder::pool_threads) did.
     ///
     /// # Panics
-    /// If the system cannot start the threads.
+    /// If the system cannot start the threads: see [`try_pool`](Runtime::try_pool).
     #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
         self.handle.pool()
+    }
+
+    /// Returns the executor of the thread pool, as [`pool`](Runtime::pool) does, or an error.
+    ///
+    /// # Errors
+    /// If the system cannot start the threads. A later call tries again.
+    pub fn try_pool(&self) -> io::Result<PoolExecutor> {
+        self.handle.try_pool()
     }
 
     /// Returns the threads for blocking work, which [`blocking()`](convoke_task::blocking()) uses in what

@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::{Arc, PoisonError};
 
+use convoke_core::FrameAllocator;
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::{PoolExecutor, ThreadPool};
 
@@ -14,6 +15,7 @@ pub(super) struct RuntimePool(Arc<Mutex<State>>);
 
 struct State {
     threads: usize,
+    allocator: FrameAllocator,
     /// Set when the pool was started, and kept when it has ended.
     executor: Option<PoolExecutor>,
     /// The threads, while the runtime exists.
@@ -22,8 +24,9 @@ struct State {
 }
 
 impl RuntimePool {
-    pub(super) fn new(threads: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { threads, executor: None, running: None, has_ended: false })))
+    pub(super) fn new(threads: usize, allocator: FrameAllocator) -> Self {
+        let (executor, running, has_ended) = (None, None, false);
+        Self(Arc::new(Mutex::new(State { threads, allocator, executor, running, has_ended })))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -37,7 +40,8 @@ impl RuntimePool {
             return Ok(executor);
         }
         // The executor of a pool that has ended stops what is posted to it.
-        let pool = ThreadPool::new(if state.has_ended { 1 } else { state.threads })?;
+        let threads = if state.has_ended { 1 } else { state.threads };
+        let pool = ThreadPool::builder().threads(threads).allocator(state.allocator.clone()).build()?;
         let executor = pool.executor();
         state.executor = Some(executor);
         if !state.has_ended {

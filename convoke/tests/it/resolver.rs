@@ -1,4 +1,4 @@
-//! Name lookups: shared by all who want the same name, limited in number, stopped when none is interested,
+//! Name lookups: shared by all tasks that want the same name, limited in number, stopped when no task waits,
 //! and replaceable in tests.
 #![cfg(feature = "net")]
 

@@ -217,7 +217,7 @@ fn acceptors_and_connections_show_in_the_tree_by_name() {
         .await
     });
     let (tree, address) = tree.unwrap().unwrap();
-    for name in ["`acceptor 0`".to_owned(), "`acceptor 1`".to_owned(), format!("`connection to {address}`")] {
+    for name in ["`acceptor 0`".to_owned(), "`acceptor 1`".to_owned(), format!("`connection at {address}`")] {
         assert!(tree.contains(&name), "{name} in\n{tree}");
     }
     let server = tree.lines().next().unwrap();

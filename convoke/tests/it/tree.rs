@@ -193,6 +193,29 @@ impl Drop for Looks {
 }
 
 #[test]
+fn a_task_that_waits_for_a_foreign_future_says_how_to_find_the_place() {
+    let outcome = block_on(async {
+        scope(async |s| {
+            let bare = s.named("bare").spawn_future(async { std::future::pending::<()>().await });
+            let wrapped = async { convoke::task::stoppable(std::future::pending::<()>()).await };
+            let wrapped = s.named("wrapped").spawn_future(wrapped);
+            checkpoint().await;
+            let tree = tree();
+            let says = ["bare", "wrapped"].map(|name| tree.find(name).unwrap().to_string());
+            drop((bare, wrapped));
+            says
+        })
+        .await
+    });
+    let [bare, wrapped] = outcome.unwrap();
+    assert!(
+        bare.contains("waits for a future of another crate; `stoppable(…)` around it shows where"),
+        "{bare}"
+    );
+    assert!(wrapped.contains(&format!("waits at {}", file!())), "{wrapped}");
+}
+
+#[test]
 fn a_task_that_is_awaited_hangs_under_the_one_that_awaits_it() {
     let outcome = sync_wait(
         task(async { task(async { outline(tree().find("outer").unwrap()) }).named("awaited").await })

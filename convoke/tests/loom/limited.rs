@@ -8,7 +8,7 @@ use crate::model::{Reached, explore};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
-use convoke_exec::raw::{AfterQueuing, Seat, Seats, Turn};
+use convoke_exec::raw::{AfterQueuing, NextRun, Seat, Seats};
 use convoke_testing::runnable;
 
 /// A log of what has run, in the order in which it started, and the number of pieces that run now.
@@ -49,7 +49,7 @@ impl Log {
 
 /// Runs the turn of a seat on an executor with a thread for each.
 fn turn(seats: &Seats, mut seat: Seat) {
-    while let Turn::Run(runnable, kept) = seats.next(seat) {
+    while let NextRun::Run(runnable, kept) = seats.next(seat) {
         runnable.run();
         seat = kept;
     }
@@ -144,7 +144,7 @@ fn a_post_against_a_dropped_seat_is_stopped_with_it_or_free_to_post() {
             // The inner executor has dropped the turn.
             thread::spawn(move || {
                 let mut seat = seat;
-                while let Turn::Run(runnable, kept) = seats.next(seat) {
+                while let NextRun::Run(runnable, kept) = seats.next(seat) {
                     drop(runnable);
                     seat = kept;
                 }

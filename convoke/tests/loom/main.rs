@@ -9,6 +9,7 @@ mod blocking;
 mod children;
 mod count;
 mod counting_scope;
+mod embedded_loop;
 mod from_callback;
 mod handshake;
 mod limited;

@@ -8,7 +8,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::Priority;
-use convoke_exec::raw::{Gate, Injector, Priorities, Sleepers};
+use convoke_exec::raw::{Injector, PoolGate, Priorities, Sleepers};
 use convoke_testing::runnable;
 
 /// Takes one piece of the published work, as a worker does from a queue.
@@ -322,7 +322,7 @@ fn what_a_gate_leads_to_goes_once_and_not_while_somebody_is_inside() {
     static LEFT_TO_THE_LAST: Reached = Reached::new();
     explore(3, || {
         let gone = Arc::new(AtomicUsize::new(0));
-        let gate = Arc::new(Gate::new(Arc::new(Goes(gone.clone()))));
+        let gate = Arc::new(PoolGate::new(Arc::new(Goes(gone.clone()))));
         let posters = [(); 2].map(|()| {
             let gate = gate.clone();
             thread::spawn(move || match gate.enter() {

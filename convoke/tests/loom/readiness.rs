@@ -190,10 +190,10 @@ fn tell(line: &Mutex<Waits>) {
 
 /// Reads after a wait: the reader must have been woken, and finds the bytes.
 fn bytes_when_told(source: &Source) -> u32 {
-    assert_eq!(source.lines().0, Waits::Told, "an event was lost: who waits for it waits for ever");
+    assert_eq!(source.lines().0, Waits::Told, "an event was lost: its waiter waits for ever");
     match source.read() {
         Read::Bytes(bytes) => bytes,
-        other => panic!("who was told found {other:?}"),
+        other => panic!("a reader that was woken found {other:?}"),
     }
 }
 
@@ -301,7 +301,7 @@ fn the_end_that_came_with_the_last_byte_is_found() {
                 match source.read() {
                     Read::Bytes(bytes) => heard += bytes,
                     Read::End => break,
-                    other => panic!("who was told found {other:?}"),
+                    other => panic!("a reader that was woken found {other:?}"),
                 }
             }
         }

@@ -164,7 +164,7 @@ fn a_handle_is_awaited_while_the_child_ends_elsewhere() {
         WOKEN.here_if(polls.get() > 1);
     });
     THERE.assert("it had returned");
-    WOKEN.assert("the one who waits was woken");
+    WOKEN.assert("the waiter was woken");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::model::{Reached, explore};
 use convoke_core::raw::sync::atomic::AtomicBool;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Runnable};
-use convoke_exec::raw::{AfterPost, Next, Turns};
+use convoke_exec::raw::{AfterPost, NextBatch, Turns};
 use convoke_testing::runnable;
 
 /// A log of what has run, in order, and whether anything runs now.
@@ -66,7 +66,7 @@ impl Log {
 
 /// Runs the turn of a strand on an executor that gives it `each` pieces at a time.
 fn turn(turns: &Turns, each: usize) {
-    while let Next::Work(mut batch) = turns.next() {
+    while let NextBatch::Work(mut batch) = turns.next() {
         for _ in 0..each {
             if let Some(runnable) = batch.pop() {
                 runnable.run();
@@ -151,7 +151,7 @@ fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
             let turns = turns.clone();
             // The inner executor has dropped the strand.
             thread::spawn(move || {
-                while let Next::Work(batch) = turns.next() {
+                while let NextBatch::Work(batch) = turns.next() {
                     drop(batch);
                 }
             })

@@ -70,7 +70,7 @@ fn of_two_who_wait_one_goes_and_the_other_gets_the_message() {
         assert_eq!(second.finish(), Some(7));
         assert!(receiver.is_empty());
     });
-    TOLD_FIRST.assert("the one who was told went, and told the other");
+    TOLD_FIRST.assert("the receiver that was woken left, and woke the other");
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn a_permit_that_is_given_back_while_one_begins_to_wait_is_his() {
         assert_eq!(semaphore.available(), 1);
         assert!(semaphore.try_acquire().is_some(), "nobody waits any more");
     });
-    AT_ONCE.assert("it was given back before he waited");
-    WOKEN.assert("he waited, and was woken");
+    AT_ONCE.assert("it was given back before the other waited");
+    WOKEN.assert("the other waited, and was woken");
 }
 
 #[test]

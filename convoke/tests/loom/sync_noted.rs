@@ -37,8 +37,8 @@ fn a_noted_permit_that_is_given_back_while_one_begins_to_wait_is_his() {
             drop(watcher);
         });
     }
-    AT_ONCE.assert("it was given back before he waited");
-    WOKEN.assert("he waited, and was woken");
+    AT_ONCE.assert("it was given back before the other waited");
+    WOKEN.assert("the other waited, and was woken");
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
                 left.set();
                 state.drop_reference(Access::Local)
             }
-            Leave::Alone | Leave::Here | Leave::Later => unreachable!("there is a waker, and no letter"),
+            Leave::Alone | Leave::Later => unreachable!("there is a waker, and no remote wake"),
         };
         assert!(!free, "the handle is still there");
         if state.drop_handle() {

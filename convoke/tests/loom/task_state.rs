@@ -5,7 +5,7 @@ use crate::model::{Reached, explore};
 use crate::model_task::ModelTask;
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::sync::thread;
-use convoke_task::raw::task_state::{Access, Leave, Pause, Wake};
+use convoke_task::raw::task_state::{Access, AfterPause, Leave, Wake};
 
 #[test]
 fn a_shared_task_is_woken_while_it_pauses() {
@@ -27,25 +27,56 @@ fn a_shared_task_is_woken_while_it_pauses() {
         task.work();
         let seen = task.ready.load(Ordering::Relaxed);
         let pause = task.state().pause(Access::Shared);
-        if pause == Pause::Post {
+        if pause == AfterPause::Post {
             task.queued.add();
         }
         let wake = waker.join().unwrap();
         if task.take_runnable() {
             task.state().begin(Access::Shared);
-            assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
+            assert!(task.ready.load(Ordering::Relaxed), "a woken task sees the reason");
             task.end(Access::Shared, Access::Shared);
         } else {
             assert!(seen, "a wake-up was lost");
             assert!(!task.is_free());
         }
         SEEN.here_if(seen);
-        WOKEN.here_if(pause == Pause::Post);
+        WOKEN.here_if(pause == AfterPause::Post);
         POSTED.here_if(wake == Wake::Post);
     });
     SEEN.assert("it saw it before it was woken");
     WOKEN.assert("it was woken while it ran");
     POSTED.assert("it was woken after it had paused");
+}
+
+#[test]
+fn a_shared_task_that_wakes_itself_is_woken_while_it_pauses() {
+    static WHILE_IT_RAN: Reached = Reached::new();
+    static WHILE_IT_WAS_QUEUED: Reached = Reached::new();
+    explore(4, || {
+        let task = ModelTask::queued(1);
+        let waker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                task.ready.store(true, Ordering::Relaxed);
+                assert_eq!(task.wake(Access::Shared), Wake::Nothing, "it runs, or it is queued");
+                task.drop_reference(Access::Shared);
+            })
+        };
+        task.state().begin(Access::Shared);
+        task.work();
+        let seen = task.ready.load(Ordering::Relaxed);
+        task.state().pause_and_queue(Access::Shared);
+        task.queued.add();
+        waker.join().unwrap();
+        assert!(task.take_runnable(), "it was queued once");
+        task.state().begin(Access::Shared);
+        assert!(task.ready.load(Ordering::Relaxed), "a task that is woken sees why");
+        task.end(Access::Shared, Access::Shared);
+        WHILE_IT_RAN.here_if(seen);
+        WHILE_IT_WAS_QUEUED.here_if(!seen);
+    });
+    WHILE_IT_RAN.assert("it was woken before it paused");
+    WHILE_IT_WAS_QUEUED.assert("it was woken later");
 }
 
 #[test]
@@ -70,12 +101,12 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
         task.state().begin(Access::Local);
         task.work();
         let seen = task.ready.load(Ordering::Relaxed);
-        assert_eq!(task.state().pause(Access::Local), Pause::Idle, "nobody else changes it");
+        assert_eq!(task.state().pause(Access::Local), AfterPause::Idle, "nobody else changes it");
         task.wait_for_remote_wake();
         task.open(Access::Local);
         assert!(task.take_runnable(), "the letter woke it");
         task.state().begin(Access::Local);
-        assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
+        assert!(task.ready.load(Ordering::Relaxed), "a woken task sees the reason");
         let waited = task.end(Access::Local, Access::Local);
         let sent =
             wakers.into_iter().map(|waker| waker.join().unwrap()).filter(|wake| *wake == Wake::Send).count();
@@ -161,7 +192,7 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
         task.state().begin(Access::Local);
         let at_once = task.state().stop_asked();
         if !at_once {
-            assert_eq!(task.state().pause(Access::Local), Pause::Idle);
+            assert_eq!(task.state().pause(Access::Local), AfterPause::Idle);
             task.wait_for_remote_wake();
             task.open(Access::Local);
             assert!(task.take_runnable());
@@ -200,7 +231,7 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
         // It woke itself and continues elsewhere: this thread is the owner from here on.
         assert_eq!(task.wake(Access::Shared), Wake::Nothing);
         task.work();
-        assert_eq!(task.state().pause(Access::Shared), Pause::Post);
+        assert_eq!(task.state().pause(Access::Shared), AfterPause::Post);
         let runs_on = {
             let task = task.clone();
             thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::process::Command;
 /// Raised by hand, together with whatever the newer tools then find.
 const NIGHTLY: &str = "nightly-2026-05-20";
 
-/// What `--profile minimal` leaves out and the steps need: the interpreter, and the sources of `std` to build it again.
+/// Components that the steps need and `--profile minimal` does not have: the interpreter, and the sources of `std` to build it again.
 const COMPONENTS: [&str; 2] = ["miri", "rust-src"];
 
 /// The toolchain if it is installed with all components; else the reason for not using it.

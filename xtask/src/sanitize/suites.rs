@@ -9,7 +9,7 @@ use crate::workspace::{self, Package, Target, Workspace};
 use std::process::Command;
 
 /// The crates with unsafe code, and those above, which drop what is in flight.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 15] = [
     "convoke-core",
     "convoke-sync",
     "convoke-exec",
@@ -21,6 +21,9 @@ const CRATES: [&str; 12] = [
     "convoke-net",
     "convoke-poll",
     "convoke-sim",
+    "convoke-tls",
+    "convoke-http",
+    "convoke-tokio",
     "convoke",
 ];
 

@@ -6,7 +6,7 @@ use crate::workspace::Workspace;
 
 const MAP: &str = "ARCHITECTURE.md";
 const DOCUMENTS: [&str; 3] = [MAP, "CONTRIBUTING.md", "README.md"];
-/// What a table of rooms begins with: the folder they are in follows, in backticks.
+/// Beginning of a table of files: the folder that they are in follows, in backticks.
 const TABLE: &str = "| in `";
 /// It is a map itself.
 const LEFT_OUT: &str = "lib.rs";
@@ -35,12 +35,12 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
     Verdict::from_findings(findings, format!("{} of files and folders", counted(names, "name")))
 }
 
-/// What stands in backticks.
+/// Returns the words in backticks.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// What is said of files and of folders, which end with `/`, and on which line.
+/// Returns the named files and folders (which end with `/`), with the number of their line.
 fn names_of_files(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_path = |name: &&str| {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
@@ -50,7 +50,7 @@ fn names_of_files(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.flat_map(move |(index, line)| quoted(line).filter(is_path).map(move |name| (index + 1, name)))
 }
 
-/// Whether a path is that of the named file, or in the named folder. The rooms around it need not be named.
+/// Returns true if the path is that of the named file, or in the named folder. The name may leave out outer folders.
 fn is_of(path: &str, name: &str) -> bool {
     let path = format!("/{path}");
     let name = format!("/{name}");

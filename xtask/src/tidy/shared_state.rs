@@ -1,5 +1,5 @@
 //! Threads share nothing that loom cannot see: atomics, locks and cells come from the shim, `convoke_core::raw::sync`.
-//! What cannot is listed here, with the reason.
+//! Exceptions are listed here, with their reasons.
 
 use crate::lexer::{self, Kind};
 use crate::step::{Verdict, counted};
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 const SHIM: &str = "convoke-core/src/sync.rs";
 
 /// Where the rule holds: what users run. Tests, the tools for tests and the workshop may use what they like.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 14] = [
     "convoke-core/src/",
     "convoke-sync/src/",
     "convoke-exec/src/",
@@ -20,12 +20,15 @@ const SOURCES: [&str; 11] = [
     "convoke-net/src/",
     "convoke-poll/src/",
     "convoke-sim/src/",
+    "convoke-tls/src/",
+    "convoke-http/src/",
+    "convoke-tokio/src/",
     "convoke/src/",
 ];
 const TOOLS_FOR_TESTS: &str = "/testing/";
 
-/// What `std::sync` has that is no shared state of its own. An `Arc` orders its own counts, and loom's cannot hold a
-/// trait object; who reads a count to decide something takes the shim's. A guard comes from a lock.
+/// Names of `std::sync` that are no shared state of their own. An `Arc` orders its own counts, and loom's cannot hold a
+/// trait object; code that decides by a count uses the `Arc` of the shim. A guard comes from a lock.
 const HARMLESS: [&str; 8] = [
     "Arc",
     "LockResult",
@@ -37,7 +40,7 @@ const HARMLESS: [&str; 8] = [
     "Weak",
 ];
 
-/// What `std::thread` has to wait with.
+/// Names of `std::thread` for waiting.
 const PARKING: [&str; 3] = ["park", "park_timeout", "unpark"];
 
 /// Files that use something of `std`'s all the same.
@@ -112,6 +115,7 @@ const EXCEPTIONS: &[Exception] = &[
             ("OnceLock", "convoke-exec/src/pool/port.rs"),
             ("OnceLock", "convoke-sync/src/once_cell.rs"),
             ("OnceLock", "convoke-net/src/net/resolver/lookup.rs"),
+            ("OnceLock", "convoke-sim/src/world/trace.rs"),
         ],
     },
     Exception {
@@ -174,7 +178,7 @@ fn exception(path: &str, name: &str) -> Option<(&'static str, &'static str)> {
     all_exceptions().find(|exception| *exception == (name, path))
 }
 
-/// What a file takes from `std` that threads can share, with the lines. Unit tests, which come last in a file, do not count.
+/// Returns the names of `std` in a file that threads can share, with their lines. Unit tests, which come last in a file, do not count.
 fn uses(source: &str) -> Vec<(usize, String)> {
     let code = lexer::keep(source, &[Kind::Code]);
     let code = lexer::before_tests(&code);

@@ -1,6 +1,6 @@
 //! The contract of an allocator with a bound when it is full. Other allocators pass: they cannot be filled.
 
-use super::Harness;
+use super::AllocatorHarness;
 use super::frame::{Frame, Frames};
 
 const SIZE: usize = 512;
@@ -9,7 +9,7 @@ fn fill(frames: &mut Frames) -> Vec<Frame> {
     core::iter::from_fn(|| frames.try_make(SIZE, 16)).collect()
 }
 
-pub(super) fn a_full_allocator_refuses_and_loses_nothing(harness: Harness) {
+pub(super) fn a_full_allocator_refuses_and_loses_nothing(harness: AllocatorHarness) {
     if !harness.bounded {
         return;
     }
@@ -30,7 +30,7 @@ pub(super) fn a_full_allocator_refuses_and_loses_nothing(harness: Harness) {
     }
 }
 
-pub(super) fn holes_are_filled(harness: Harness) {
+pub(super) fn holes_are_filled(harness: AllocatorHarness) {
     if !harness.bounded {
         return;
     }

@@ -2,10 +2,11 @@
 //!
 //! ```
 //! use convoke::alloc::{Bounded, FrameAllocator};
-//! use convoke::testing::frame_allocator_contract::{Harness, check};
+//! use convoke::testing::frame_allocator_contract::{AllocatorHarness, check};
 //!
-//! check(|| Harness::new(FrameAllocator::default()));
-//! check(|| Harness::new(FrameAllocator::new(Bounded::new(1 << 16))).bounded());
+//! check(|| AllocatorHarness::new(FrameAllocator::default()));
+//! let bounded = || FrameAllocator::new(Bounded::new(1 << 16));
+//! check(|| AllocatorHarness::new(bounded()).bounded());
 //! ```
 
 mod frame;
@@ -21,12 +22,12 @@ use frame::Frames;
 /// An allocator under test, and what it guarantees beyond the contract.
 ///
 /// The suite creates many harnesses, each with an allocator of its own, or all with the same one.
-pub struct Harness {
+pub struct AllocatorHarness {
     allocator: FrameAllocator,
     bounded: bool,
 }
 
-impl Harness {
+impl AllocatorHarness {
     /// Creates a harness for an allocator without a bound of its own.
     pub fn new(allocator: FrameAllocator) -> Self {
         Self { allocator, bounded: false }
@@ -44,9 +45,12 @@ impl Harness {
     }
 }
 
-impl fmt::Debug for Harness {
+impl fmt::Debug for AllocatorHarness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("allocator", &self.allocator).field("bounded", &self.bounded).finish()
+        f.debug_struct("AllocatorHarness")
+            .field("allocator", &self.allocator)
+            .field("bounded", &self.bounded)
+            .finish()
     }
 }
 
@@ -54,7 +58,7 @@ impl fmt::Debug for Harness {
 ///
 /// # Panics
 /// If the allocator breaks the contract.
-pub fn check(make: impl Fn() -> Harness) {
+pub fn check(make: impl Fn() -> AllocatorHarness) {
     single::frames_are_aligned(make().frames());
     single::frames_of_no_size_are_fine(make().frames());
     single::frames_do_not_overlap(make().frames());
@@ -74,7 +78,7 @@ pub fn check(make: impl Fn() -> Harness) {
 ///
 /// # Panics
 /// If the allocator breaks the contract.
-pub fn check_random(make: impl Fn() -> Harness, seed: u64) {
+pub fn check_random(make: impl Fn() -> AllocatorHarness, seed: u64) {
     let _named = NamesSeed(seed);
     many::sizes_and_threads_in_disorder(make().frames(), seed);
 }

@@ -245,7 +245,7 @@ where
             bound: Bound::new(self.connections),
             grace: self.grace,
             report: self.report,
-            connection_name: format!("connection to {}", K::any(&address)).into(),
+            connection_name: format!("connection at {}", K::any(&address)).into(),
         });
         if let Some(on_listening) = self.on_listening {
             on_listening(address);

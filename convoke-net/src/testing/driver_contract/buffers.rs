@@ -5,10 +5,10 @@ use std::net::Shutdown;
 
 use convoke_task::try_join;
 
-use super::Harness;
+use super::DriverHarness;
 use convoke_io::current_driver;
 
-pub(super) fn empty_buffers_are_done_at_once(harness: &Harness) {
+pub(super) fn empty_buffers_are_done_at_once(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         assert_eq!(near.read(&mut []).await?, 0, "an empty buffer is filled at once");
@@ -24,7 +24,7 @@ pub(super) fn empty_buffers_are_done_at_once(harness: &Harness) {
     });
 }
 
-pub(super) fn a_buffer_larger_than_the_bytes(harness: &Harness) {
+pub(super) fn a_buffer_larger_than_the_bytes(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let mut buffer = vec![0; 1 << 20];
@@ -41,7 +41,7 @@ pub(super) fn a_buffer_larger_than_the_bytes(harness: &Harness) {
     });
 }
 
-pub(super) fn a_buffer_smaller_than_the_bytes(harness: &Harness) {
+pub(super) fn a_buffer_smaller_than_the_bytes(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"0123456789").await?;
@@ -56,7 +56,7 @@ pub(super) fn a_buffer_smaller_than_the_bytes(harness: &Harness) {
     });
 }
 
-pub(super) fn more_bytes_than_the_kernel_buffers(harness: &Harness) {
+pub(super) fn more_bytes_than_the_kernel_buffers(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let data: Vec<u8> = (0..4_u32 << 20).map(|n| (n >> 12) as u8 ^ n as u8).collect();
@@ -88,7 +88,7 @@ pub(super) fn more_bytes_than_the_kernel_buffers(harness: &Harness) {
     });
 }
 
-pub(super) fn several_buffers_at_once(harness: &Harness) {
+pub(super) fn several_buffers_at_once(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let data = [IoSlice::new(b"one"), IoSlice::new(b""), IoSlice::new(b"three")];
@@ -117,7 +117,7 @@ pub(super) fn several_buffers_at_once(harness: &Harness) {
 /// More buffers than a kernel takes in one call: about 1000.
 const BUFFERS: usize = if cfg!(miri) { 30 } else { 3_000 };
 
-pub(super) fn more_buffers_than_a_kernel_takes(harness: &Harness) {
+pub(super) fn more_buffers_than_a_kernel_takes(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let data: Vec<_> = (0..BUFFERS).map(|n| [n as u8, (n >> 8) as u8]).collect();
@@ -139,7 +139,7 @@ pub(super) fn more_buffers_than_a_kernel_takes(harness: &Harness) {
     });
 }
 
-pub(super) fn a_peek_consumes_nothing(harness: &Harness) {
+pub(super) fn a_peek_consumes_nothing(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"seen").await?;
@@ -155,7 +155,7 @@ pub(super) fn a_peek_consumes_nothing(harness: &Harness) {
     });
 }
 
-pub(super) fn spare_capacity_is_filled(harness: &Harness) {
+pub(super) fn spare_capacity_is_filled(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let sent: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();

@@ -6,11 +6,11 @@ use std::io;
 use convoke_core::StopReason;
 use convoke_task::{catch_stopped, checkpoint, local_scope};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::{fill, in_flight, rest, skip};
 use crate::net::{SocketOption, TcpListener, TcpStream};
 
-pub(super) fn a_stop_before_the_start_transfers_nothing(harness: &Harness) {
+pub(super) fn a_stop_before_the_start_transfers_nothing(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"here").await?;
@@ -28,7 +28,7 @@ pub(super) fn a_stop_before_the_start_transfers_nothing(harness: &Harness) {
     });
 }
 
-pub(super) fn a_stop_during_the_wait_transfers_nothing(harness: &Harness) {
+pub(super) fn a_stop_during_the_wait_transfers_nothing(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let listener = TcpListener::bind(harness.address()).await?;
@@ -68,7 +68,7 @@ async fn far_read_owned(stream: &TcpStream) -> io::Result<usize> {
     stream.read_owned(vec![0; 4]).await.0
 }
 
-pub(super) fn a_stop_after_the_transfer_loses_nothing(harness: &Harness) {
+pub(super) fn a_stop_after_the_transfer_loses_nothing(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -87,7 +87,7 @@ pub(super) fn a_stop_after_the_transfer_loses_nothing(harness: &Harness) {
     });
 }
 
-pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
+pub(super) fn some_of_several_operations_are_cancelled(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -120,7 +120,7 @@ pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
 const ROUNDS: usize = if cfg!(miri) { 12 } else { 240 };
 const MOMENTS: usize = 6;
 
-pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
+pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &DriverHarness) {
     let (sent, received) = harness.run(async {
         let (near, far) = harness.connection().await?;
         let (mut sent, mut received) = (Vec::new(), Vec::new());
@@ -147,7 +147,7 @@ pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness)
     assert_eq!(sent, received);
 }
 
-pub(super) fn writes_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
+pub(super) fn writes_that_are_stopped_at_any_time_lose_nothing(harness: &DriverHarness) {
     let (sent, received) = harness.run(async {
         let (near, far) = harness.connection().await?;
         // A small buffer makes writes wait; a driver without this option waits less often.

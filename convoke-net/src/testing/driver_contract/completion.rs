@@ -4,13 +4,13 @@ use std::io;
 
 use convoke_task::{launch, local_scope, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::{fill, in_flight, skip};
 use convoke_io::{IoContext, current_driver};
 
 const READERS: usize = 64;
 
-pub(super) fn each_operation_is_finished_once(harness: &Harness) {
+pub(super) fn each_operation_is_finished_once(harness: &DriverHarness) {
     let mut received = harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -37,7 +37,7 @@ pub(super) fn each_operation_is_finished_once(harness: &Harness) {
     );
 }
 
-pub(super) fn an_operation_that_is_ready_does_not_wait(harness: &Harness) {
+pub(super) fn an_operation_that_is_ready_does_not_wait(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"now").await?;
@@ -50,7 +50,7 @@ pub(super) fn an_operation_that_is_ready_does_not_wait(harness: &Harness) {
     });
 }
 
-pub(super) fn all_waiters_of_a_source_are_woken(harness: &Harness) {
+pub(super) fn all_waiters_of_a_source_are_woken(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -66,7 +66,7 @@ pub(super) fn all_waiters_of_a_source_are_woken(harness: &Harness) {
     });
 }
 
-pub(super) fn both_directions_wait_at_once(harness: &Harness) {
+pub(super) fn both_directions_wait_at_once(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let sent = fill(&near)?;
@@ -87,7 +87,7 @@ pub(super) fn both_directions_wait_at_once(harness: &Harness) {
     });
 }
 
-pub(super) fn a_context_runs_until_nothing_is_in_flight(harness: &Harness) {
+pub(super) fn a_context_runs_until_nothing_is_in_flight(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     let executor = context.executor();

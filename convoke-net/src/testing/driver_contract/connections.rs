@@ -4,13 +4,13 @@ use std::io;
 
 use convoke_task::{local_scope, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::in_flight;
 use crate::net::{ConnectOptions, ListenOptions, SocketOption, TcpListener, TcpStream};
 
 const CONNECTIONS: usize = 16;
 
-pub(super) fn each_accept_gets_one_connection(harness: &Harness) {
+pub(super) fn each_accept_gets_one_connection(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -35,7 +35,7 @@ pub(super) fn each_accept_gets_one_connection(harness: &Harness) {
     });
 }
 
-pub(super) fn connections_made_before_the_accept_are_accepted(harness: &Harness) {
+pub(super) fn connections_made_before_the_accept_are_accepted(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -50,7 +50,7 @@ pub(super) fn connections_made_before_the_accept_are_accepted(harness: &Harness)
     });
 }
 
-pub(super) fn a_refused_connection_is_an_error(harness: &Harness) {
+pub(super) fn a_refused_connection_is_an_error(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -61,7 +61,7 @@ pub(super) fn a_refused_connection_is_an_error(harness: &Harness) {
     });
 }
 
-pub(super) fn an_address_in_use_is_an_error(harness: &Harness) {
+pub(super) fn an_address_in_use_is_an_error(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -72,7 +72,7 @@ pub(super) fn an_address_in_use_is_an_error(harness: &Harness) {
     });
 }
 
-pub(super) fn both_ends_know_their_addresses(harness: &Harness) {
+pub(super) fn both_ends_know_their_addresses(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -84,7 +84,7 @@ pub(super) fn both_ends_know_their_addresses(harness: &Harness) {
     });
 }
 
-pub(super) fn a_stream_is_bound_and_configured_before_it_connects(harness: &Harness) {
+pub(super) fn a_stream_is_bound_and_configured_before_it_connects(harness: &DriverHarness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let options = ConnectOptions::new().bind(harness.address()).option(SocketOption::NoDelay(true));

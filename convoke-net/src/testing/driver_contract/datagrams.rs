@@ -4,11 +4,11 @@ use std::io;
 
 use convoke_task::local_scope;
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::in_flight;
 use crate::net::UdpSocket;
 
-pub(super) fn each_has_its_boundaries_and_its_sender(harness: &Harness) {
+pub(super) fn each_has_its_boundaries_and_its_sender(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         let to = far.local_addr()?;
@@ -36,7 +36,7 @@ pub(super) fn each_has_its_boundaries_and_its_sender(harness: &Harness) {
     });
 }
 
-pub(super) fn bytes_that_do_not_fit_are_lost(harness: &Harness) {
+pub(super) fn bytes_that_do_not_fit_are_lost(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.send_to(b"0123456789", far.local_addr()?).await?;
@@ -50,7 +50,7 @@ pub(super) fn bytes_that_do_not_fit_are_lost(harness: &Harness) {
     });
 }
 
-pub(super) fn an_empty_datagram_arrives(harness: &Harness) {
+pub(super) fn an_empty_datagram_arrives(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.send_to(b"", far.local_addr()?).await?;
@@ -61,7 +61,7 @@ pub(super) fn an_empty_datagram_arrives(harness: &Harness) {
     });
 }
 
-pub(super) fn a_socket_can_be_connected_to_one_peer(harness: &Harness) {
+pub(super) fn a_socket_can_be_connected_to_one_peer(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.connect(far.local_addr()?).await?;
@@ -75,6 +75,6 @@ pub(super) fn a_socket_can_be_connected_to_one_peer(harness: &Harness) {
     });
 }
 
-async fn sockets(harness: &Harness) -> io::Result<(UdpSocket, UdpSocket)> {
+async fn sockets(harness: &DriverHarness) -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((UdpSocket::bind(harness.address()).await?, UdpSocket::bind(harness.address()).await?))
 }

@@ -11,11 +11,11 @@ use convoke_exec::time::{sleep, sleep_until};
 use convoke_task::local_scope;
 use convoke_task::race;
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::in_flight;
 use convoke_io::current_driver;
 
-pub(super) fn a_deadline_in_the_past_does_not_wait(harness: &Harness) {
+pub(super) fn a_deadline_in_the_past_does_not_wait(harness: &DriverHarness) {
     let driver = harness.driver();
     let begun = driver.now();
     for _ in 0..3 {
@@ -23,7 +23,7 @@ pub(super) fn a_deadline_in_the_past_does_not_wait(harness: &Harness) {
     }
 }
 
-pub(super) fn a_wait_ends_at_its_deadline(harness: &Harness) {
+pub(super) fn a_wait_ends_at_its_deadline(harness: &DriverHarness) {
     let driver = harness.driver();
     let until = driver.now() + Duration::from_millis(3);
     // A wait may end for no reason; the test is that it ends.
@@ -32,7 +32,7 @@ pub(super) fn a_wait_ends_at_its_deadline(harness: &Harness) {
     }
 }
 
-pub(super) fn sleeps_end_in_the_order_of_their_deadlines(harness: &Harness) {
+pub(super) fn sleeps_end_in_the_order_of_their_deadlines(harness: &DriverHarness) {
     let mut unit = Duration::from_millis(10);
     loop {
         let (order, all_have_waited) = harness.run(sleeps([4, 1, 3, 2, 1, 5], unit));
@@ -72,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn input_ends_a_wait_before_its_deadline(harness: &Harness) {
+pub(super) fn input_ends_a_wait_before_its_deadline(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use convoke_task::{launch, local_scope};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::in_flight;
 use convoke_io::driver::{Interest, Ticket};
 use convoke_io::{IoContext, current_driver};
@@ -24,7 +24,7 @@ async fn poll_once_and_drop(future: impl Future) {
     .await;
 }
 
-pub(super) fn a_dropped_read_has_read_nothing(harness: &Harness) {
+pub(super) fn a_dropped_read_has_read_nothing(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let driver = current_driver()?;
@@ -41,7 +41,7 @@ pub(super) fn a_dropped_read_has_read_nothing(harness: &Harness) {
 }
 
 /// Safe code may leak a future; its watcher then stays in the list until the socket is dropped.
-pub(super) fn a_leaked_watcher_counts_until_its_socket_is_dropped(harness: &Harness) {
+pub(super) fn a_leaked_watcher_counts_until_its_socket_is_dropped(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let nothing = far.source.try_read(&mut [0; 4]).expect_err("there is nothing to read");
@@ -71,7 +71,7 @@ impl Drop for Watched {
     }
 }
 
-pub(super) fn an_owned_buffer_is_released_before_the_task_ends(harness: &Harness) {
+pub(super) fn an_owned_buffer_is_released_before_the_task_ends(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     let is_gone = Arc::new(AtomicBool::new(false));
     let buffer = Watched([0; 16], is_gone.clone());
@@ -88,7 +88,7 @@ pub(super) fn an_owned_buffer_is_released_before_the_task_ends(harness: &Harness
     drop(near);
 }
 
-pub(super) fn an_operation_keeps_its_socket_open(harness: &Harness) {
+pub(super) fn an_operation_keeps_its_socket_open(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -107,7 +107,7 @@ pub(super) fn an_operation_keeps_its_socket_open(harness: &Harness) {
 }
 
 /// Repeated, since the state of a socket must not leak into the next one with its key.
-pub(super) fn a_dropped_socket_leaves_its_key_to_the_next(harness: &Harness) {
+pub(super) fn a_dropped_socket_leaves_its_key_to_the_next(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     for round in 0..if cfg!(miri) { 4 } else { 64_u8 } {
         let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");

@@ -6,11 +6,11 @@ use std::net::Shutdown;
 
 use convoke_task::{catch_stopped, local_scope, stopped, try_join, using};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::{fill, in_flight, rest};
 use crate::net::{SocketOption, TcpStream};
 
-pub(super) fn a_connection_can_be_half_closed(harness: &Harness) {
+pub(super) fn a_connection_can_be_half_closed(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"question").await?;
@@ -25,7 +25,7 @@ pub(super) fn a_connection_can_be_half_closed(harness: &Harness) {
 }
 
 /// Bytes and end arrive in one event; the buffer is larger than the bytes, or exactly as large.
-pub(super) fn the_end_comes_after_the_last_byte(harness: &Harness) {
+pub(super) fn the_end_comes_after_the_last_byte(harness: &DriverHarness) {
     harness.run(async {
         for buffer in [1, 2, 3, 64] {
             let (near, far) = harness.connection().await?;
@@ -58,7 +58,7 @@ pub(super) fn the_end_comes_after_the_last_byte(harness: &Harness) {
     });
 }
 
-pub(super) fn the_end_is_read_again_and_again(harness: &Harness) {
+pub(super) fn the_end_is_read_again_and_again(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         drop(near);
@@ -74,7 +74,7 @@ fn reset(stream: TcpStream) -> io::Result<()> {
     stream.set_option(SocketOption::Linger(Some(Duration::ZERO)))
 }
 
-pub(super) fn a_reset_is_an_error(harness: &Harness) {
+pub(super) fn a_reset_is_an_error(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -99,7 +99,7 @@ pub(super) fn a_reset_is_an_error(harness: &Harness) {
     });
 }
 
-pub(super) fn writing_to_a_closed_peer_fails_eventually(harness: &Harness) {
+pub(super) fn writing_to_a_closed_peer_fails_eventually(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         drop(far);
@@ -115,7 +115,7 @@ pub(super) fn writing_to_a_closed_peer_fails_eventually(harness: &Harness) {
     });
 }
 
-pub(super) fn the_end_wakes_readers(harness: &Harness) {
+pub(super) fn the_end_wakes_readers(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -130,7 +130,7 @@ pub(super) fn the_end_wakes_readers(harness: &Harness) {
     });
 }
 
-pub(super) fn a_reset_wakes_writers(harness: &Harness) {
+pub(super) fn a_reset_wakes_writers(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         fill(&near)?;
@@ -146,7 +146,7 @@ pub(super) fn a_reset_wakes_writers(harness: &Harness) {
 }
 
 /// A kernel that closes a connection with unread input resets it. The lingering close exists because of that.
-pub(super) fn a_drop_with_unread_input_resets(harness: &Harness) {
+pub(super) fn a_drop_with_unread_input_resets(harness: &DriverHarness) {
     harness.run(async {
         let (client, server) = harness.connection().await?;
         client.write_all(b"a request that is not read").await?;
@@ -159,7 +159,7 @@ pub(super) fn a_drop_with_unread_input_resets(harness: &Harness) {
 }
 
 /// The client has sent requests that the server does not read, and has received nothing yet.
-pub(super) fn a_lingering_close_delivers_what_was_written(harness: &Harness) {
+pub(super) fn a_lingering_close_delivers_what_was_written(harness: &DriverHarness) {
     harness.run(async {
         let (client, server) = harness.connection().await?;
         fill(&client)?;
@@ -172,7 +172,7 @@ pub(super) fn a_lingering_close_delivers_what_was_written(harness: &Harness) {
     });
 }
 
-pub(super) fn a_lingering_close_of_a_stopped_body_delivers_what_was_written(harness: &Harness) {
+pub(super) fn a_lingering_close_of_a_stopped_body_delivers_what_was_written(harness: &DriverHarness) {
     harness.run(async {
         let (client, server) = harness.connection().await?;
         fill(&client)?;

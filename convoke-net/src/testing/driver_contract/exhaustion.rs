@@ -3,12 +3,12 @@
 
 use std::io;
 
-use super::Harness;
+use super::DriverHarness;
 use crate::net::{TcpListener, TcpStream};
 use convoke_io::current_driver;
 use convoke_io::driver::{Address, ListenOptions};
 
-pub(super) fn a_lack_of_descriptors_is_a_temporary_error(harness: &Harness) {
+pub(super) fn a_lack_of_descriptors_is_a_temporary_error(harness: &DriverHarness) {
     let Some(limit) = harness.descriptors else { return };
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use convoke_task::{checkpoint, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use crate::net::{TcpListener, TcpStream};
 use convoke_io::driver::Driver;
 use convoke_io::{IoContext, current_driver};
 
-impl Harness {
+impl DriverHarness {
     /// Creates a driver.
     pub(super) fn driver(&self) -> Arc<dyn Driver> {
         (self.make)()

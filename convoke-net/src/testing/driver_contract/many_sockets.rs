@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke_task::{scope, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::in_flight;
 use crate::net::{TcpListener, TcpStream};
 
-pub(super) fn all_wait_and_all_are_woken(harness: &Harness) {
+pub(super) fn all_wait_and_all_are_woken(harness: &DriverHarness) {
     let connections = harness.sockets / 2;
     let woken = Arc::new(AtomicUsize::new(0));
     harness.run(async {

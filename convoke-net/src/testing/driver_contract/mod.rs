@@ -5,20 +5,20 @@
 //! use std::sync::Arc;
 //!
 //! use convoke::runtime::driver;
-//! use convoke::testing::driver_contract::{Harness, check};
+//! use convoke::testing::driver_contract::{DriverHarness, check};
 //!
-//! check(&Harness::new(|| driver().unwrap()).sockets(100));
+//! check(&DriverHarness::new(|| driver().unwrap()).sockets(100));
 //! ```
 //!
 //! To get one test for each of the [`THEMES`], so that the name of a failed test says what is broken:
 //!
 //! ```
-//! use convoke::testing::driver_contract::{Harness, ends};
+//! use convoke::testing::driver_contract::{DriverHarness, ends};
 //!
 //! # fn driver() -> std::sync::Arc<dyn convoke::driver::Driver> { convoke::runtime::driver().unwrap() }
 //! // #[test]
 //! fn half_closed_reset_ended() {
-//!     ends(&Harness::new(driver));
+//!     ends(&DriverHarness::new(driver));
 //! }
 //! # half_closed_reset_ended();
 //! ```
@@ -49,7 +49,7 @@ use std::sync::Arc;
 use convoke_io::driver::Driver;
 
 /// A factory of the drivers under test, and their limits. Each part of the suite creates a driver of its own.
-pub struct Harness {
+pub struct DriverHarness {
     make: Box<dyn Fn() -> Arc<dyn Driver> + Send + Sync>,
     at: IpAddr,
     one_thread: bool,
@@ -60,7 +60,7 @@ pub struct Harness {
 /// The number of sockets that are open at once, unless the harness sets a lower limit.
 pub const MANY_SOCKETS: usize = if cfg!(miri) { 30 } else { 10_000 };
 
-impl Harness {
+impl DriverHarness {
     /// Creates a harness for the drivers that `make` creates.
     pub fn new(make: impl Fn() -> Arc<dyn Driver> + Send + Sync + 'static) -> Self {
         let at = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -93,9 +93,9 @@ impl Harness {
     }
 }
 
-impl fmt::Debug for Harness {
+impl fmt::Debug for DriverHarness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness")
+        f.debug_struct("DriverHarness")
             .field("at", &self.at)
             .field("one_thread", &self.one_thread)
             .field("sockets", &self.sockets)
@@ -105,7 +105,7 @@ impl fmt::Debug for Harness {
 }
 
 /// A part of the suite.
-pub type Theme = fn(&Harness);
+pub type Theme = fn(&DriverHarness);
 
 /// All parts of the suite with their names.
 pub const THEMES: &[(&str, Theme)] = &[
@@ -122,14 +122,14 @@ pub const THEMES: &[(&str, Theme)] = &[
     ("datagrams", datagrams),
     ("threads", threads),
     ("exhaustion", exhaustion),
-    ("random", random),
+    ("random_traffic", random_traffic),
 ];
 
 /// Runs the whole suite.
 ///
 /// # Panics
 /// If the driver breaks the contract.
-pub fn check(harness: &Harness) {
+pub fn check(harness: &DriverHarness) {
     for (_, theme) in THEMES {
         theme(harness);
     }
@@ -139,7 +139,7 @@ pub fn check(harness: &Harness) {
 ///
 /// # Panics
 /// If the driver breaks the contract, like all parts of the suite.
-pub fn completion(harness: &Harness) {
+pub fn completion(harness: &DriverHarness) {
     completion::each_operation_is_finished_once(harness);
     completion::an_operation_that_is_ready_does_not_wait(harness);
     completion::all_waiters_of_a_source_are_woken(harness);
@@ -148,7 +148,7 @@ pub fn completion(harness: &Harness) {
 }
 
 /// Tests that connections are made, refused and accepted.
-pub fn connections(harness: &Harness) {
+pub fn connections(harness: &DriverHarness) {
     connections::each_accept_gets_one_connection(harness);
     connections::a_refused_connection_is_an_error(harness);
     connections::an_address_in_use_is_an_error(harness);
@@ -158,7 +158,7 @@ pub fn connections(harness: &Harness) {
 }
 
 /// Tests that cancelling an operation before, during or after its transfer loses no byte.
-pub fn cancelling(harness: &Harness) {
+pub fn cancelling(harness: &DriverHarness) {
     cancelling::a_stop_before_the_start_transfers_nothing(harness);
     cancelling::a_stop_during_the_wait_transfers_nothing(harness);
     cancelling::a_stop_after_the_transfer_loses_nothing(harness);
@@ -168,7 +168,7 @@ pub fn cancelling(harness: &Harness) {
 }
 
 /// Tests futures that are dropped while they wait.
-pub fn dropping(harness: &Harness) {
+pub fn dropping(harness: &DriverHarness) {
     dropping::a_dropped_read_has_read_nothing(harness);
     dropping::a_leaked_watcher_counts_until_its_socket_is_dropped(harness);
     dropping::an_owned_buffer_is_released_before_the_task_ends(harness);
@@ -177,7 +177,7 @@ pub fn dropping(harness: &Harness) {
 }
 
 /// Tests that waits end at their deadline, in the order of their deadlines.
-pub fn deadlines(harness: &Harness) {
+pub fn deadlines(harness: &DriverHarness) {
     deadlines::a_deadline_in_the_past_does_not_wait(harness);
     deadlines::a_wait_ends_at_its_deadline(harness);
     deadlines::sleeps_end_in_the_order_of_their_deadlines(harness);
@@ -185,7 +185,7 @@ pub fn deadlines(harness: &Harness) {
 }
 
 /// Tests that each wake-up ends a wait.
-pub fn waking(harness: &Harness) {
+pub fn waking(harness: &DriverHarness) {
     waking::a_wake_ends_the_next_wait(harness);
     waking::many_wakes_end_one_wait(harness);
     waking::no_wake_from_another_thread_is_lost(harness);
@@ -193,7 +193,7 @@ pub fn waking(harness: &Harness) {
 }
 
 /// Tests that nothing waits for ever after a shutdown.
-pub fn shutting_down(harness: &Harness) {
+pub fn shutting_down(harness: &DriverHarness) {
     shutting_down::operations_in_flight_fail(harness);
     shutting_down::operations_submitted_later_fail(harness);
     shutting_down::dropping_a_context_ends_its_waiters(harness);
@@ -201,12 +201,12 @@ pub fn shutting_down(harness: &Harness) {
 }
 
 /// Tests [`MANY_SOCKETS`] sockets, or as many as the harness allows.
-pub fn many_sockets(harness: &Harness) {
+pub fn many_sockets(harness: &DriverHarness) {
     many_sockets::all_wait_and_all_are_woken(harness);
 }
 
 /// Tests half-closed, ended and reset connections.
-pub fn ends(harness: &Harness) {
+pub fn ends(harness: &DriverHarness) {
     ends::a_connection_can_be_half_closed(harness);
     ends::the_end_comes_after_the_last_byte(harness);
     ends::the_end_is_read_again_and_again(harness);
@@ -220,7 +220,7 @@ pub fn ends(harness: &Harness) {
 }
 
 /// Tests buffers of length zero, of excessive length, and several at once.
-pub fn buffers(harness: &Harness) {
+pub fn buffers(harness: &DriverHarness) {
     buffers::spare_capacity_is_filled(harness);
     buffers::empty_buffers_are_done_at_once(harness);
     buffers::a_buffer_larger_than_the_bytes(harness);
@@ -232,7 +232,7 @@ pub fn buffers(harness: &Harness) {
 }
 
 /// Tests that datagrams keep their boundaries.
-pub fn datagrams(harness: &Harness) {
+pub fn datagrams(harness: &DriverHarness) {
     datagrams::each_has_its_boundaries_and_its_sender(harness);
     datagrams::bytes_that_do_not_fit_are_lost(harness);
     datagrams::an_empty_datagram_arrives(harness);
@@ -240,26 +240,26 @@ pub fn datagrams(harness: &Harness) {
 }
 
 /// Tests sockets that are used on other threads than the one that waits.
-pub fn threads(harness: &Harness) {
+pub fn threads(harness: &DriverHarness) {
     threads::sockets_are_used_on_other_threads(harness);
     threads::two_threads_share_a_connection(harness);
     threads::a_wait_ends_when_another_thread_removes_the_last_waiter(harness);
 }
 
 /// Tests that a lack of descriptors is an error only for calls that need one.
-pub fn exhaustion(harness: &Harness) {
+pub fn exhaustion(harness: &DriverHarness) {
     exhaustion::a_lack_of_descriptors_is_a_temporary_error(harness);
 }
 
 /// Tests random traffic with stops in between; seeds decide the order.
-pub fn random(harness: &Harness) {
+pub fn random_traffic(harness: &DriverHarness) {
     for seed in 1..=4 {
         check_random(harness, seed);
     }
 }
 
-/// Runs the part of [`random`] for one seed, to reproduce a failure.
-pub fn check_random(harness: &Harness, seed: u64) {
+/// Runs the part of [`random_traffic`] for one seed, to reproduce a failure.
+pub fn check_random(harness: &DriverHarness, seed: u64) {
     let _print_seed = random::PrintSeed(seed);
     random::traffic_with_stops(harness, seed);
     random::traffic_between_threads(harness, seed);

@@ -9,7 +9,7 @@ use convoke_core::raw::Random;
 use convoke_exec::ThreadPool;
 use convoke_task::{catch_stopped, checkpoint, launch, local_scope, scope};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::rest;
 use super::threads::run_beside;
 use crate::net::{SocketOption, TcpStream};
@@ -18,7 +18,7 @@ use convoke_io::{IO, IoContext};
 const STEPS: usize = 400;
 
 /// Sends a stream of numbered bytes, in pieces of random lengths, by calls that are stopped at random times.
-pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
+pub(super) fn traffic_with_stops(harness: &DriverHarness, seed: u64) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         _ = near.set_option(SocketOption::SendBuffer(1 << 12));
@@ -63,7 +63,7 @@ const SPEAKERS: u64 = 3;
 
 /// Runs several connections, whose two ends are on any thread. Each end is stopped at some time, and
 /// everything that was written until then is read.
-pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
+pub(super) fn traffic_between_threads(harness: &DriverHarness, seed: u64) {
     if harness.one_thread {
         return;
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use convoke_task::{launch, local_scope};
 
-use super::Harness;
+use super::DriverHarness;
 use super::fixture::{fill, in_flight};
 use crate::net::TcpListener;
 use convoke_io::driver::{Address, ListenOptions};
 use convoke_io::transfer::{Toward, Transfer};
 use convoke_io::{IoContext, current_driver};
 
-pub(super) fn operations_in_flight_fail(harness: &Harness) {
+pub(super) fn operations_in_flight_fail(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let listener = TcpListener::bind(harness.address()).await?;
@@ -37,7 +37,7 @@ pub(super) fn operations_in_flight_fail(harness: &Harness) {
     });
 }
 
-pub(super) fn operations_submitted_later_fail(harness: &Harness) {
+pub(super) fn operations_submitted_later_fail(harness: &DriverHarness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let (driver, listener) = (current_driver()?, TcpListener::bind(harness.address()).await?);
@@ -56,7 +56,7 @@ pub(super) fn operations_submitted_later_fail(harness: &Harness) {
     });
 }
 
-pub(super) fn dropping_a_context_ends_its_waiters(harness: &Harness) {
+pub(super) fn dropping_a_context_ends_its_waiters(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     let driver = Arc::clone(context.driver());
     let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
@@ -68,7 +68,7 @@ pub(super) fn dropping_a_context_ends_its_waiters(harness: &Harness) {
     drop(far);
 }
 
-pub(super) fn sockets_may_outlive_their_driver(harness: &Harness) {
+pub(super) fn sockets_may_outlive_their_driver(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     let (near, far) = context.block_on(harness.connection()).unwrap().expect("a connection");
     drop(context);

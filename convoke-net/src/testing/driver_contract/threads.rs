@@ -8,7 +8,7 @@ use convoke_core::{Outcome, StopReason, StopSource};
 use convoke_exec::ThreadPool;
 use convoke_task::{launch, scope, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use crate::net::{TcpListener, TcpStream};
 use convoke_io::{IO, IoContext};
 
@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 8;
 const ROUNDS: u32 = if cfg!(miri) { 2 } else { 200 };
 
 /// Runs servers and clients on a pool; the context only waits for events.
-pub(super) fn sockets_are_used_on_other_threads(harness: &Harness) {
+pub(super) fn sockets_are_used_on_other_threads(harness: &DriverHarness) {
     if harness.one_thread {
         return;
     }
@@ -65,7 +65,7 @@ async fn run_server(stream: TcpStream) -> io::Result<()> {
 
 /// Reads on one thread what another writes, in both directions, at full speed: each byte arrives once, in
 /// order.
-pub(super) fn two_threads_share_a_connection(harness: &Harness) {
+pub(super) fn two_threads_share_a_connection(harness: &DriverHarness) {
     if harness.one_thread {
         return;
     }
@@ -110,7 +110,7 @@ async fn read_numbers(stream: Arc<TcpStream>) -> io::Result<()> {
 }
 
 /// Tests that a context ends its wait when its last waiter is removed on another thread.
-pub(super) fn a_wait_ends_when_another_thread_removes_the_last_waiter(harness: &Harness) {
+pub(super) fn a_wait_ends_when_another_thread_removes_the_last_waiter(harness: &DriverHarness) {
     if harness.one_thread {
         return;
     }

@@ -7,10 +7,10 @@ use std::thread;
 
 use convoke_task::{checkpoint, launch, try_join};
 
-use super::Harness;
+use super::DriverHarness;
 use convoke_io::IoContext;
 
-pub(super) fn a_wake_ends_the_next_wait(harness: &Harness) {
+pub(super) fn a_wake_ends_the_next_wait(harness: &DriverHarness) {
     let driver = harness.driver();
     for _ in 0..100 {
         driver.wake();
@@ -18,7 +18,7 @@ pub(super) fn a_wake_ends_the_next_wait(harness: &Harness) {
     }
 }
 
-pub(super) fn many_wakes_end_one_wait(harness: &Harness) {
+pub(super) fn many_wakes_end_one_wait(harness: &DriverHarness) {
     let driver = harness.driver();
     for _ in 0..if cfg!(miri) { 20 } else { 10_000 } {
         driver.wake();
@@ -31,7 +31,7 @@ pub(super) fn many_wakes_end_one_wait(harness: &Harness) {
 const THREADS: usize = 4;
 const WAKES: usize = if cfg!(miri) { 10 } else { 5_000 };
 
-pub(super) fn no_wake_from_another_thread_is_lost(harness: &Harness) {
+pub(super) fn no_wake_from_another_thread_is_lost(harness: &DriverHarness) {
     if harness.one_thread {
         return;
     }
@@ -56,7 +56,7 @@ pub(super) fn no_wake_from_another_thread_is_lost(harness: &Harness) {
 const POSTS: usize = 250;
 const ROUNDS: u64 = 500;
 
-pub(super) fn a_storm_of_wakes_does_not_disturb_io(harness: &Harness) {
+pub(super) fn a_storm_of_wakes_does_not_disturb_io(harness: &DriverHarness) {
     let context = IoContext::new(harness.driver());
     let threads = if harness.one_thread { 0 } else { THREADS };
     let ran = Arc::new(AtomicUsize::new(0));

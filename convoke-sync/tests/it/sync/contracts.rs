@@ -39,7 +39,7 @@ lock!(OfOwned(Arc<Semaphore>), <'a> OwnedPermit, |it| it.acquire_owned(), it.try
 lock!(OfWriters(RwLock<()>), <'a> WriteGuard<'a, ()>, |it| it.write(), it.try_write());
 
 fn check_lock<L: LockUnderTest>(permits: usize, make: impl Fn() -> L + 'static) {
-    lock_contract::check(&lock_contract::Harness::new(permits, make).in_order().hears_stops());
+    lock_contract::check(&lock_contract::LockHarness::new(permits, make).in_order().hears_stops());
 }
 
 #[test]
@@ -150,11 +150,11 @@ async fn reserved(sender: &mpsc::Sender<u32>, message: u32) -> Result<(), u32> {
 channel!(OfBroadcast, lossless_broadcast, |capacity| lossless_broadcast::channel(capacity), |_receiver| None);
 
 fn bounded<C: ChannelUnderTest>() {
-    channel_contract::check(&channel_contract::Harness::<C>::new().hears_stops());
+    channel_contract::check(&channel_contract::ChannelHarness::<C>::new().hears_stops());
 }
 
 fn unbounded<C: ChannelUnderTest>() {
-    channel_contract::check(&channel_contract::Harness::<C>::new().unbounded().hears_stops());
+    channel_contract::check(&channel_contract::ChannelHarness::<C>::new().unbounded().hears_stops());
 }
 
 #[test]

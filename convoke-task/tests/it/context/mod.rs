@@ -1,4 +1,5 @@
 //! Services of a context: one of each kind, made once, ended in order.
+mod allocators;
 mod closing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

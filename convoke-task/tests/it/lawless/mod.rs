@@ -108,7 +108,7 @@ impl Lawless {
     }
 }
 
-/// What came of one program: by which door it ended, or the words of its panic.
+/// Result of one program: the kind of its outcome, or the message of its panic.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Came {
     Value,
@@ -265,7 +265,7 @@ pub fn end_in_order(test: &str, cases: usize, run: impl Fn(usize)) {
 /// Which case is run in this process.
 const CASE: &str = "CONVOKE_LAWLESS_CASE";
 
-/// What a test says when the worst has happened.
+/// Prefix of the line that a case prints when it has found a broken guarantee.
 pub const WRONG: &str = "lawless: wrong";
 
 #[cfg(all(unix, not(miri)))]

@@ -16,7 +16,7 @@ use convoke::{blocking, catch_stopped, ensure, launch, local_scope, race, run_on
 
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Somebody who waits, another one who waits for the same, and what ends both waits.
+/// Two futures that wait for one event, and the function that makes it happen.
 pub struct Case {
     pub name: &'static str,
     pub one: Waiting,

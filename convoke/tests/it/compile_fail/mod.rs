@@ -3,6 +3,7 @@
 //! The messages are those of one compiler, the stated `rust-version`; with another one they are not compared.
 //! Run with `TRYBUILD=overwrite` to accept changed messages.
 
+mod select;
 mod senders;
 mod tasks;
 

@@ -25,3 +25,12 @@ fn a_wrong_closure_is_explained_in_few_lines() {
         assert!(lines <= LINES, "{case}: {lines} lines\n{message}");
     }
 }
+
+#[test]
+fn a_future_in_place_of_a_sender_is_told_how_to_become_one() {
+    super::says(
+        "sender",
+        "sync_wait_of_a_future",
+        &["is not a sender", "`task(future)`", "`block_on(future)`"],
+    );
+}

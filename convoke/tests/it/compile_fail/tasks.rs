@@ -1,7 +1,7 @@
 //! Programs that must not compile, and the compiler's messages.
 
-/// What each message says.
-const WORDS: [(&str, &[&str]); 15] = [
+/// Words that the message of each program contains.
+const WORDS: [(&str, &[&str]); 17] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
     (
@@ -22,6 +22,8 @@ const WORDS: [(&str, &[&str]); 15] = [
         "restarted_child_without_a_closure",
         &["expected a `FnMut()` closure", "in a closure with no arguments"],
     ),
+    ("child_that_borrows", &["`local_scope` has children that borrow", "use the `move` keyword"]),
+    ("forgotten_await", &["a sleep does nothing until it is awaited"]),
     ("unused_handle", &["dropping the handle stops the child, and so does `let _ =`", "no child is started"]),
 ];
 

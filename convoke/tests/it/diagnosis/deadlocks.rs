@@ -174,3 +174,25 @@ fn a_program_that_hangs_when_it_is_explored_is_told_why() {
     let said = *failed.expect_err("it hangs").downcast::<String>().unwrap();
     assert!(said.contains("it hangs") && said.contains("futurelock: `T` ("), "{said}");
 }
+
+#[test]
+fn a_child_whose_handle_is_dropped_at_once_is_reported_and_one_that_ran_is_not() {
+    let mut checker = Checker::new(Diagnosis::new().by_hand());
+    let spawned = line() + 5;
+    let outcome = block_on(async {
+        scope(async |s| {
+            let ran = s.spawn_future(async { never::<()>().await });
+            checkpoint().await;
+            drop(s.spawn_future(async { 5 }));
+            s.spawn(async {});
+            drop(ran);
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    let Finding::Abandoned(found) = only(checker.now()) else { panic!("an abandoned child") };
+    assert_eq!(found.location.line(), spawned);
+    let said = Finding::Abandoned(found).to_string();
+    assert!(said.contains("was asked to stop before it ran") && said.contains("`let _ =`"), "{said}");
+    assert!(checker.now().is_empty(), "it is said once");
+}

@@ -52,6 +52,9 @@ fn a_task_that_holds_its_executor_is_named_while_it_does_and_when_it_has_ended()
     assert!(stall.behind_it);
     let queued: Vec<_> = stall.queued.iter().filter_map(|task| task.name.as_deref()).collect();
     assert_eq!(queued, ["late"], "{stall}");
+    let help = stall.to_string();
+    assert!(help.contains("`blocking` for calls that block"), "{help}");
+    assert!(help.contains("drop the guard before the await, or use `convoke::sync::Mutex`"), "{help}");
     assert!(checker.now().is_empty(), "it is said once");
     let_go.send(()).unwrap();
     run_loop.join().unwrap().unwrap();

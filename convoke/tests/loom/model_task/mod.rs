@@ -186,7 +186,6 @@ impl ModelTask {
                     self.leave_to_others(access);
                     return waited;
                 }
-                Leave::Here => unreachable!("it has no local handle"),
                 Leave::Later => {
                     waited = true;
                     self.wait_for_remote_wake();

@@ -14,13 +14,13 @@ use crate::sync::const_outside_models;
 /// The wait location of a task, or its link in a queue. A link has the lowest bit clear, a wait location has
 /// it set.
 #[repr(transparent)]
-pub struct Waits(AtomicPtr<Header>);
+pub struct WaitLocation(AtomicPtr<Header>);
 
 const LOCATION: usize = 1;
 
 const _: () = assert!(align_of::<Location<'static>>() > LOCATION && align_of::<Header>() > LOCATION);
 
-impl Waits {
+impl WaitLocation {
     const_outside_models! {
         /// Creates a word without a wait location or a link.
         #[inline]
@@ -61,14 +61,14 @@ impl Waits {
     }
 }
 
-impl Default for Waits {
+impl Default for WaitLocation {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Waits {
+impl fmt::Debug for WaitLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Waits").field(&self.get()).finish()
+        f.debug_tuple("WaitLocation").field(&self.get()).finish()
     }
 }

@@ -10,13 +10,12 @@ use core::ptr::NonNull;
 
 use crate::operation::Completion;
 use crate::{OutcomeOf, Sender};
-use convoke_core::raw::sync::{Arc, UnsafeCell};
-use convoke_core::raw::{Abandon, Complete, Rendezvous, Wait};
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{Abandon, Complete, Rendezvous, Wait, report_panic};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{AnyBlock, Block, Counted, Ended, Ending};
-use super::name::Name;
-use super::shared::Shared;
+use super::{Association, leave, report_to};
 
 /// The stored outcome and the consumer.
 ///
@@ -29,8 +28,6 @@ pub(super) struct StoredResult<V, E> {
     rendezvous: Rendezvous,
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     consumer: UnsafeCell<Option<Completion<V, E>>>,
-    shared: Arc<Shared>,
-    name: Name,
 }
 
 // SAFETY: rules 1 and 2 give the outcome and the consumer to one thread at a time; both are `Send`.
@@ -61,14 +58,9 @@ impl<V, E> Ready<V, E> {
 }
 
 impl<V, E> StoredResult<V, E> {
-    pub(super) fn new(shared: Arc<Shared>, name: Name) -> Self {
-        Self {
-            rendezvous: Rendezvous::new(),
-            outcome: UnsafeCell::new(None),
-            consumer: UnsafeCell::new(None),
-            shared,
-            name,
-        }
+    fn new() -> Self {
+        let (outcome, consumer) = (UnsafeCell::new(None), UnsafeCell::new(None));
+        Self { rendezvous: Rendezvous::new(), outcome, consumer }
     }
 
     /// Stores the outcome of the work, and returns what the work must do next.
@@ -126,27 +118,50 @@ impl<V, E> StoredResult<V, E> {
     }
 }
 
-impl<S> Ending<S> for StoredResult<S::Value, S::Error>
+/// The handling of the outcome by `spawn_future`: it is stored for a consumer.
+pub(super) struct ToConsumer<V, E, A> {
+    result: StoredResult<V, E>,
+    /// Reports to the scope the panic of work that has left it, if the scope wants to hear of that.
+    late: Option<A>,
+}
+
+impl<V, E, A: Association> ToConsumer<V, E, A> {
+    pub(super) fn new(late: Option<A>) -> Self {
+        Self { result: StoredResult::new(), late }
+    }
+
+    fn panicked(&self, panic: Panic) {
+        match &self.late {
+            Some(late) => report_to(late, panic),
+            None => report_panic(panic),
+        }
+    }
+}
+
+impl<S, A> Ending<S, A> for ToConsumer<S::Value, S::Error, A>
 where
     S: Sender<Value: Send, Error: Send> + 'static,
+    A: Association,
 {
     const OWN_STOP: bool = true;
 
-    fn ended(mut work: Ended<S, Self>, outcome: OutcomeOf<S>) {
+    fn ended(mut work: Ended<S, A, Self>, outcome: OutcomeOf<S>) {
         let association = work.take_association();
-        let stored = &work.block().ending;
-        match stored.complete(outcome) {
+        let ending = &work.block().ending;
+        match ending.result.complete(outcome) {
             AfterCompletion::Kept => {}
             AfterCompletion::Deliver(ready) => ready.deliver(),
             AfterCompletion::Discard(outcome) => {
                 if let Some(panic) = outcome.and_then(discard) {
-                    stored.shared.panicked(stored.name, panic);
+                    ending.panicked(panic);
                 }
             }
         }
         drop(work);
         // After the completion: what the result refers to is alive while it is received.
-        drop(association);
+        if let Some(association) = association {
+            leave(association);
+        }
     }
 }
 
@@ -162,14 +177,22 @@ fn discard<V, E>(outcome: Outcome<V, E>) -> Option<Panic> {
 pub(super) trait ResultBlock<V, E>: AnyBlock {
     /// Returns the result.
     fn stored(&self) -> &StoredResult<V, E>;
+
+    /// Reports a panic to the scope.
+    fn panicked(&self, panic: Panic);
 }
 
-impl<S> ResultBlock<S::Value, S::Error> for Block<S, StoredResult<S::Value, S::Error>>
+impl<S, A> ResultBlock<S::Value, S::Error> for Block<S, A, ToConsumer<S::Value, S::Error, A>>
 where
     S: Sender<Value: Send, Error: Send> + 'static,
+    A: Association,
 {
     fn stored(&self) -> &StoredResult<S::Value, S::Error> {
-        &self.ending
+        &self.ending.result
+    }
+
+    fn panicked(&self, panic: Panic) {
+        self.ending.panicked(panic);
     }
 }
 
@@ -181,9 +204,10 @@ pub(super) struct Claim<V: 'static, E: 'static>(ResultRef<V, E>);
 impl<V: Send, E: Send> Claim<V, E> {
     /// Takes a count of a block whose work has not started yet. Called once for a block (rule 3 of
     /// [`StoredResult`]).
-    pub(super) fn new<S>(block: &Counted<Block<S, StoredResult<V, E>>>) -> Self
+    pub(super) fn new<S, A>(block: &Counted<Block<S, A, ToConsumer<V, E, A>>>) -> Self
     where
         S: Sender<Value = V, Error = E> + 'static,
+        A: Association,
     {
         Self(block.clone().erase(|block| block as NonNull<dyn ResultBlock<V, E>>))
     }
@@ -209,7 +233,7 @@ impl<V: Send, E: Send> Claim<V, E> {
             Err(outcome) => outcome.and_then(discard),
         };
         if let Some(panic) = panic {
-            panicked(&self.0, panic);
+            self.0.panicked(panic);
         }
     }
 }
@@ -242,13 +266,8 @@ pub(super) struct ToScopeOf<V: 'static, E: 'static>(ResultRef<V, E>);
 impl<V: Send, E: Send> ToScopeOf<V, E> {
     /// Reports a panic to the scope.
     pub(super) fn panicked(self, panic: Panic) {
-        panicked(&self.0, panic);
+        self.0.panicked(panic);
     }
-}
-
-fn panicked<V, E>(block: &ResultRef<V, E>, panic: Panic) {
-    let stored = block.stored();
-    stored.shared.panicked(stored.name, panic);
 }
 
 #[cfg(all(test, not(feature = "loom")))]
@@ -260,7 +279,7 @@ mod tests {
     type Stored = StoredResult<i32, Never>;
 
     fn stored() -> Stored {
-        StoredResult::new(Shared::new(), Name::Given("work"))
+        StoredResult::new()
     }
 
     /// Returns a completion, and the work that it completes.

@@ -10,31 +10,60 @@ use core::pin::Pin;
 use crate::operation::{Completion, Listening, Pending, Starting, Until};
 use crate::{Receiver, Sender};
 use convoke_core::raw::OnStop;
-use convoke_core::raw::sync::Arc;
 use convoke_core::{Env, Never, Outcome, Panic, StopReason};
 
-use super::block::Counted;
-use super::name::Name;
-use super::result::{Claim, StoredResult, WaitingConsumer};
-use super::shared::Shared;
+use super::block::{Around, Counted};
+use super::result::{Claim, ToConsumer, WaitingConsumer};
 use super::spawn::ScopeSpawnError;
+use super::{Association, AsyncScope, WorkName};
 
-pub(super) fn spawn_future<S>(
-    shared: &Arc<Shared>,
-    name: Name,
+/// Starts `sender` now in a scope, as [`spawn`](super::spawn()) does, and returns a sender of its outcome. Any work
+/// can be spawned like this. The scope keeps account of the work until it has completed, whether its outcome is used
+/// or not.
+///
+/// In addition the work has its own stop source: it is asked to stop when the returned sender is dropped or stopped.
+///
+/// # Errors
+/// Fails if the scope does not let the work in, or if the frame allocator has no memory left.
+///
+/// ```
+/// use convoke::sender::async_scope::spawn_future;
+/// use convoke::sender::prelude::*;
+///
+/// let scope = CountingScope::new();
+/// let answer = spawn_future(just(6).then(|n| n * 7), &scope, None).unwrap();
+/// assert_eq!(sync_wait(when_all((answer, scope.join()))), Outcome::Value((42, ())));
+/// ```
+#[track_caller]
+pub fn spawn_future<'e, S, P>(
     sender: S,
-    env: &Env,
+    scope: &P,
+    env: impl Into<Option<&'e Env>>,
 ) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
 where
     S: Sender<Value: Send, Error: Send> + 'static,
+    P: AsyncScope,
 {
-    let Some(association) = Shared::enter(shared, name) else {
+    spawn_future_named(WorkName::here(), sender, scope, env.into())
+}
+
+pub(crate) fn spawn_future_named<S, P>(
+    name: WorkName,
+    sender: S,
+    scope: &P,
+    env: Option<&Env>,
+) -> Result<SpawnFuture<S::Value, S::Error>, ScopeSpawnError<S>>
+where
+    S: Sender<Value: Send, Error: Send> + 'static,
+    P: AsyncScope,
+{
+    let Some(association) = scope.associate(name) else {
         return Err(ScopeSpawnError::closed(sender));
     };
-    let stored = StoredResult::new(shared.clone(), name);
-    match Counted::new(env, &shared.stop.token(), association, stored) {
+    let to_consumer = ToConsumer::new(association.uncounted());
+    match Counted::new(Around::of(env, &sender), scope.stop_token(), association, to_consumer) {
         Ok(block) => {
-            let future = SpawnFuture { claim: Some(Claim::new::<S>(&block)) };
+            let future = SpawnFuture { claim: Some(Claim::new::<S, _>(&block)) };
             block.start(sender);
             Ok(future)
         }
@@ -42,8 +71,7 @@ where
     }
 }
 
-/// The result of work that has started already: a sender, made by
-/// [`spawn_future`](super::ScopeHandle::spawn_future).
+/// The result of work that has started already: a sender, made by [`spawn_future()`].
 ///
 /// - *Completes with* the outcome of the work. If it is itself asked to stop before the work has completed,
 ///   it asks the work to stop; it then completes with the outcome if that comes at once, and else as stopped,

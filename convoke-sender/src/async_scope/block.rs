@@ -23,25 +23,41 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::{InPlaceStop, OnStop, RawCallback, ScopedEnv, Slot, report_panic};
 use convoke_core::{Env, Panic, StopReason, StopToken};
 
-use super::shared::Association;
+use super::{Association, leave, report_to};
 
 /// The handling of the outcome of spawned work.
-pub(super) trait Ending<S: Sender>: Send + Sized + 'static {
+pub(super) trait Ending<S: Sender, A: Association>: Send + Sized + 'static {
     /// True if the work has its own stop source even in an environment that never stops.
     const OWN_STOP: bool;
 
     /// Takes the outcome, when the work has completed and its operation is destroyed.
-    fn ended(work: Ended<S, Self>, outcome: OutcomeOf<S>);
+    fn ended(work: Ended<S, A, Self>, outcome: OutcomeOf<S>);
+}
+
+/// The environment of work that is spawned, with the allocator of its block.
+pub(super) struct Around(Env);
+
+impl Around {
+    /// Chooses the environment and the allocator of a sender: see [`spawn`](super::spawn()).
+    pub(super) fn of<S: Sender>(env: Option<&Env>, sender: &S) -> Self {
+        let env = env.map_or_else(Env::new, Env::child);
+        match sender.allocator() {
+            Some(own) if *env.allocator() == FrameAllocator::default() => {
+                Self(env.with(Changes::new().allocator(own.clone())))
+            }
+            _ => Self(env),
+        }
+    }
 }
 
 /// Spawned work, in memory of its frame allocator.
-pub(super) struct Block<S: Sender, K: Ending<S>> {
+pub(super) struct Block<S: Sender, A: Association, K: Ending<S, A>> {
     head: Head,
     // First, so that it is dropped before what it points to.
     linked: UnsafeCell<Option<Linked>>,
-    work: Slot<S::Operation<WorkReceiver<S, K>>>,
+    work: Slot<S::Operation<WorkReceiver<S, A, K>>>,
     env: Env,
-    association: UnsafeCell<Option<Association>>,
+    association: UnsafeCell<Option<A>>,
     allocator: ManuallyDrop<FrameAllocator>,
     pub(super) ending: K,
 }
@@ -82,29 +98,25 @@ unsafe impl<B: AnyBlock + ?Sized> Send for Counted<B> {}
 // SAFETY: a shared `Counted` gives access to the block only by rules 1 to 3, and the count is atomic.
 unsafe impl<B: AnyBlock + ?Sized> Sync for Counted<B> {}
 
-impl<S: Sender + 'static, K: Ending<S>> Counted<Block<S, K>> {
-    /// Allocates a block for work that starts in `env` and also stops with `scope`. Returns its arguments if
-    /// there is no memory.
-    pub(super) fn new(
-        env: &Env,
-        scope: &StopToken,
-        association: Association,
-        ending: K,
-    ) -> Result<Self, (Association, K)> {
+impl<S: Sender + 'static, A: Association, K: Ending<S, A>> Counted<Block<S, A, K>> {
+    /// Allocates a block for work that starts in an environment and also stops with `scope`. Returns its
+    /// arguments if there is no memory.
+    pub(super) fn new(around: Around, scope: StopToken, association: A, ending: K) -> Result<Self, (A, K)> {
         // All code that may panic, which is clones of the program's types, runs before there is memory to
         // leak.
-        let has_link = K::OWN_STOP || env.stop().stop_possible();
+        let Around(env) = around;
         let allocator = env.allocator().clone();
+        let has_link = K::OWN_STOP || env.stop().stop_possible();
         let env = match has_link {
-            true => env.child(),
-            false => env.child().with(Changes::new().stop_token(scope.clone())),
+            true => env,
+            false => env.with(Changes::new().stop_token(scope.clone())),
         };
-        let Some(memory) = allocator.allocate(Layout::new::<Block<S, K>>()) else {
+        let Some(memory) = allocator.allocate(Layout::new::<Block<S, A, K>>()) else {
             return Err((association, ending));
         };
-        let block = memory.cast::<Block<S, K>>();
+        let block = memory.cast::<Block<S, A, K>>();
         let value = Block {
-            head: Head { count: AtomicUsize::new(1), free: Block::<S, K>::free },
+            head: Head { count: AtomicUsize::new(1), free: Block::<S, A, K>::free },
             linked: UnsafeCell::new(None),
             work: Slot::new(),
             env,
@@ -116,7 +128,7 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<Block<S, K>> {
         unsafe { block.write(value) };
         let this = Self(block);
         if has_link {
-            this.link(scope.clone());
+            this.link(scope);
         }
         Ok(this)
     }
@@ -150,7 +162,7 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<Block<S, K>> {
     }
 }
 
-impl<S: Sender, K: Ending<S>> Block<S, K> {
+impl<S: Sender, A: Association, K: Ending<S, A>> Block<S, A, K> {
     fn linked(&self) -> Option<&Linked> {
         // SAFETY: rule 2: written before the block was shared, and read-only since.
         unsafe { (*self.linked.get_const()).as_ref() }
@@ -170,18 +182,21 @@ impl<S: Sender, K: Ending<S>> Block<S, K> {
             // Caught, because values of the program are dropped with the environment.
             if let Err(panic) = Panic::catch(|| block.drop_in_place()) {
                 match &association {
-                    Some(association) => association.panicked(panic),
+                    Some(association) => report_to(association, panic),
                     None => report_panic(panic),
                 }
             }
             allocator.deallocate(NonNull::new_unchecked(block).cast(), Layout::new::<Self>());
+            drop(allocator);
             // Last: now nothing is left of the work.
-            drop(association);
+            if let Some(association) = association {
+                leave(association);
+            }
         }
     }
 }
 
-impl<S: Sender, K: Ending<S>> AnyBlock for Block<S, K> {
+impl<S: Sender, A: Association, K: Ending<S, A>> AnyBlock for Block<S, A, K> {
     fn head(&self) -> &Head {
         &self.head
     }
@@ -273,12 +288,12 @@ impl OnStop for Forward {
 }
 
 /// The receiver of spawned work. It counts the block.
-pub(super) struct WorkReceiver<S: Sender, K: Ending<S>> {
-    block: Counted<Block<S, K>>,
+pub(super) struct WorkReceiver<S: Sender, A: Association, K: Ending<S, A>> {
+    block: Counted<Block<S, A, K>>,
 }
 
 #[diagnostic::do_not_recommend]
-impl<S: Sender, K: Ending<S>> Receiver<S::Value, S::Error> for WorkReceiver<S, K> {
+impl<S: Sender, A: Association, K: Ending<S, A>> Receiver<S::Value, S::Error> for WorkReceiver<S, A, K> {
     fn complete(self, outcome: OutcomeOf<S>) {
         // SAFETY: rule 3: the work has completed, and this is its completion.
         let outcome = unsafe { self.block.work.clear_after(outcome) };
@@ -291,29 +306,29 @@ impl<S: Sender, K: Ending<S>> Receiver<S::Value, S::Error> for WorkReceiver<S, K
 }
 
 /// The completion of spawned work: a count, and the right to the association (rule 3).
-pub(super) struct Ended<S: Sender, K: Ending<S>>(Counted<Block<S, K>>);
+pub(super) struct Ended<S: Sender, A: Association, K: Ending<S, A>>(Counted<Block<S, A, K>>);
 
-impl<S: Sender, K: Ending<S>> Ended<S, K> {
-    fn association(&mut self) -> &mut Option<Association> {
+impl<S: Sender, A: Association, K: Ending<S, A>> Ended<S, A, K> {
+    fn association(&mut self) -> &mut Option<A> {
         // SAFETY: rule 3: `WorkReceiver::complete`, which runs once, makes the only `Ended` of a block.
         unsafe { &mut *self.0.association.get() }
     }
 
     /// Takes the association, which the caller drops as its last step.
-    pub(super) fn take_association(&mut self) -> Option<Association> {
+    pub(super) fn take_association(&mut self) -> Option<A> {
         self.association().take()
     }
 
     /// Reports a panic to the scope.
     pub(super) fn panicked(&mut self, panic: Panic) {
         match self.association() {
-            Some(association) => association.panicked(panic),
+            Some(association) => report_to(association, panic),
             None => report_panic(panic),
         }
     }
 
     /// Returns the block.
-    pub(super) fn block(&self) -> &Block<S, K> {
+    pub(super) fn block(&self) -> &Block<S, A, K> {
         &self.0
     }
 }

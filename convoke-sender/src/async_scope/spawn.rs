@@ -3,12 +3,10 @@
 use core::fmt;
 
 use crate::{OutcomeOf, Sender};
-use convoke_core::raw::sync::Arc;
 use convoke_core::{Env, Never, Outcome};
 
-use super::block::{Counted, Ended, Ending};
-use super::name::Name;
-use super::shared::Shared;
+use super::block::{Around, Counted, Ended, Ending};
+use super::{Association, AsyncScope, WorkName};
 
 mod sealed {
     pub trait Sealed {}
@@ -77,7 +75,7 @@ impl<S> fmt::Debug for ScopeSpawnError<S> {
 impl<S> fmt::Display for ScopeSpawnError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.reason {
-            Reason::Closed => "the scope is closed: its join was started, or it was dropped",
+            Reason::Closed => "the scope is closed, or takes no more work",
             Reason::NoMemory => "the frame allocator has no memory left for the work",
         })
     }
@@ -88,32 +86,75 @@ impl<S> core::error::Error for ScopeSpawnError<S> {}
 /// The handling of the outcome by `spawn`: only a panic is reported, to the scope.
 struct ToScope;
 
-impl<S> Ending<S> for ToScope
+impl<S, A> Ending<S, A> for ToScope
 where
     S: Sender<Value: NoValue, Error: NoError> + 'static,
+    A: Association,
 {
     const OWN_STOP: bool = false;
 
-    fn ended(mut work: Ended<S, Self>, outcome: OutcomeOf<S>) {
+    fn ended(mut work: Ended<S, A, Self>, outcome: OutcomeOf<S>) {
         if let Outcome::Panicked(panic) = outcome {
             work.panicked(panic);
         }
     }
 }
 
-pub(super) fn spawn<S>(
-    shared: &Arc<Shared>,
-    name: Name,
+/// Starts `sender` now, on this thread, in a scope. To run it on an executor:
+/// `spawn(work.starts_on(&executor), &scope, &env)`.
+///
+/// The work sees the executor and the inherited locals of `env`; without one (`None`), those of [`Env::new`]. It is
+/// asked to stop when `env` is, or when the scope's [`stop_token`](AsyncScope::stop_token) is. It uses one
+/// allocation, which is freed before the work leaves the scope: from the frame allocator of `env`, if that names
+/// one; else from that of the sender ([`Sender::allocator`]); else from the default. The work sees that allocator.
+///
+/// The work completes with `()` or as stopped: there is no receiver for a value or an error. Use
+/// [`spawn_future`](super::spawn_future()) to get an outcome. A panic goes to the scope.
+///
+/// # Errors
+/// Fails if the scope does not let the work in, or if the frame allocator has no memory left. Nothing has run then,
+/// and the error contains the sender.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::sender::async_scope::spawn;
+/// use convoke::sender::prelude::*;
+///
+/// let pool = ThreadPool::new(2).unwrap();
+/// let scope = CountingScope::new();
+/// for number in 0..10 {
+///     let work = schedule(&pool.executor()).then(move |()| println!("{number}"));
+///     spawn(work, &scope, None).unwrap();
+/// }
+/// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
+/// ```
+#[track_caller]
+pub fn spawn<'e, S, P>(
     sender: S,
-    env: &Env,
+    scope: &P,
+    env: impl Into<Option<&'e Env>>,
 ) -> Result<(), ScopeSpawnError<S>>
 where
     S: Sender<Value: NoValue, Error: NoError> + 'static,
+    P: AsyncScope,
 {
-    let Some(association) = Shared::enter(shared, name) else {
+    spawn_named(WorkName::here(), sender, scope, env.into())
+}
+
+pub(crate) fn spawn_named<S, P>(
+    name: WorkName,
+    sender: S,
+    scope: &P,
+    env: Option<&Env>,
+) -> Result<(), ScopeSpawnError<S>>
+where
+    S: Sender<Value: NoValue, Error: NoError> + 'static,
+    P: AsyncScope,
+{
+    let Some(association) = scope.associate(name) else {
         return Err(ScopeSpawnError::closed(sender));
     };
-    match Counted::new(env, &shared.stop.token(), association, ToScope) {
+    match Counted::new(Around::of(env, &sender), scope.stop_token(), association, ToScope) {
         Ok(block) => {
             block.start(sender);
             Ok(())

@@ -5,20 +5,22 @@ use core::panic::Location;
 
 /// The name that was given, or the source location where the work was added to the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub enum WorkName {
+    /// A name that was given.
     Given(&'static str),
+    /// The source location where the work was added.
     Location(&'static Location<'static>),
 }
 
-impl Name {
+impl WorkName {
     /// Returns the source location of the caller.
     #[track_caller]
-    pub(super) fn here() -> Self {
+    pub fn here() -> Self {
         Self::Location(Location::caller())
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for WorkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Given(name) => write!(f, "`{name}`"),

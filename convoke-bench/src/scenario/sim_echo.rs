@@ -1,0 +1,21 @@
+//! Echo in a simulation: what the simulator adds to a message of a program under test, and whether that
+//! depends on the number of hosts.
+//!
+//! The simulator turns on the instruments of tests for the whole program, which would change the other
+//! scenarios. So this one is behind the feature `sim`, and is run by name:
+//! `cargo run --profile bench -p convoke-bench --features sim -- sim_echo_10 sim_echo_100`.
+//!
+//! There is no peer. The nearest one, madsim, simulates only programs that are built with
+//! `RUSTFLAGS="--cfg madsim"`, which replaces the network of all other contestants in this program, too.
+
+use super::Scenario;
+
+#[cfg(feature = "sim")]
+mod on_convoke;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    #[cfg(feature = "sim")]
+    return on_convoke::scenarios();
+    #[cfg(not(feature = "sim"))]
+    Vec::new()
+}

@@ -1,0 +1,10 @@
+//! A condition that another `select!` has.
+use convoke::prelude::*;
+
+fn main() {
+    let _ = block_on(async {
+        convoke::select! {
+            () = convoke::task::forever(), if true => {}
+        }
+    });
+}

@@ -1,0 +1,7 @@
+//! A future where a sender is needed.
+
+use convoke::sender::prelude::*;
+
+fn main() {
+    let _ = sync_wait(async { 5 });
+}
