@@ -9,12 +9,15 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 
+use convoke::env::current;
 use convoke::sender::prelude::*;
 use convoke::sender::sync_wait;
 use convoke::task::task;
 use convoke::{checkpoint, scope};
 use convoke_core::env::Changes;
+use convoke_core::raw::Frame;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
 
 /// Misbehaviour of an allocator at one call.
@@ -25,6 +28,8 @@ enum Law {
     PanicAtDeallocate(usize),
     PanicAtEveryDeallocate,
     RunsTasksItself,
+    /// Starts an operation in the task that needs memory, and asks that task for its environment.
+    UsesTheTask,
 }
 
 /// An allocator that misbehaves by one law. Its memory is the system's.
@@ -57,6 +62,23 @@ fn run_a_task() {
     }
 }
 
+/// Begins to await a sender in the task that needs memory, and drops the future: the operation is in flight when the task
+/// gets its memory. The allocations of the operation do not do so again.
+fn use_the_task() {
+    if INSIDE.replace(true) {
+        return;
+    }
+    // Outside a task there is none to use.
+    if Frame::current(|frame| frame.is_some()) {
+        let executor = current::executor();
+        let mut started = Box::pin(schedule(&executor).into_future());
+        let polled = started.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "the executor runs it later");
+        drop((current::stop_token(), started));
+    }
+    INSIDE.set(false);
+}
+
 // SAFETY: all memory is the system's, and is given back to it before anything else happens.
 unsafe impl Allocator for Lawless {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -65,6 +87,7 @@ unsafe impl Allocator for Lawless {
             Law::NoMemoryAt(at) if call == at => return Err(AllocError),
             Law::PanicAtAllocate(at) if call == at => panic!("an allocator that panics"),
             Law::RunsTasksItself => run_a_task(),
+            Law::UsesTheTask => use_the_task(),
             _ => {}
         }
         Allocator::allocate(&self.memory, layout)
@@ -150,6 +173,13 @@ fn an_allocator_that_panics_at_deallocate_blocks_nothing() {
 #[test]
 fn an_allocator_may_run_tasks_while_it_is_called() {
     assert_eq!(run(Law::RunsTasksItself).0, Outcome::Value(15));
+}
+
+/// Regression: a task that was used while it got its cold state had two, and did not wait for the operations that the first
+/// one counted.
+#[test]
+fn an_allocator_may_use_the_task_that_it_is_called_for() {
+    assert_eq!(run(Law::UsesTheTask).0, Outcome::Value(15));
 }
 
 #[test]

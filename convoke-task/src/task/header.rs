@@ -320,7 +320,14 @@ impl Inside {
     #[inline(never)]
     fn create_cold(&self) -> Option<&ColdState> {
         let header = self.header();
-        let cold = ColdState::make(self.parent_link().env().allocator(), *self.not_left().kind())?;
+        let allocator = self.parent_link().env().allocator();
+        let cold = ColdState::make(allocator, *self.not_left().kind())?;
+        if let Some(first) = self.cold() {
+            // The allocator is code of the program, and has used the task meanwhile.
+            // SAFETY: it is new, and nothing knows it.
+            unsafe { ColdState::free(cold, allocator) };
+            return Some(first);
+        }
         // SAFETY: rule 2: this thread is inside. The cold state is new and freed with the task, and its first
         // field is a kind.
         unsafe { header.runnable.set_kind(cold.cast()) };
