@@ -6,6 +6,8 @@ use core::marker::PhantomData;
 use core::ptr;
 use std::sync::Arc;
 
+use crate::report_panic::contain;
+
 /// A key for a value in the environment. It is a `static`; its address is its identity.
 ///
 /// ```
@@ -52,12 +54,22 @@ pub(super) struct Entry {
     name: &'static str,
     /// The address of the key, which is its identity.
     key: usize,
-    value: Box<dyn Any + Send + Sync>,
+    /// Set until it is dropped.
+    value: Option<Box<dyn Any + Send + Sync>>,
+}
+
+/// Drops the value. Its panic is contained: the last handle of an environment is dropped by a task that has ended, or by
+/// an operation that has completed, and whoever waits for them must be told.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let (name, value) = (self.name, self.value.take());
+        contain(|panic| eprintln!("convoke: the value of the local `{name}` {panic} when it was dropped"), || drop(value));
+    }
 }
 
 impl Entry {
     pub(super) fn new<T: Send + Sync + 'static>(key: &'static Local<T>, value: T) -> Self {
-        Self { name: key.name, key: ptr::from_ref(key).addr(), value: Box::new(value) }
+        Self { name: key.name, key: ptr::from_ref(key).addr(), value: Some(Box::new(value)) }
     }
 }
 
@@ -94,7 +106,7 @@ impl Locals {
         while let Some(node) = next {
             own &= Arc::as_ptr(node).addr() != self.border;
             if node.entry.key == ptr::from_ref(key).addr() && (own || key.inherited) {
-                return node.entry.value.downcast_ref();
+                return node.entry.value.as_ref()?.downcast_ref();
             }
             next = &node.older;
         }

@@ -249,7 +249,10 @@ trait Hold: Sized + 'static {
         owner_thread: |word| Self::borrow(word).executor().owner_thread(),
         clone: |word| ExecutorRef::holding(Self::borrow(word).to_owned()),
         lend: |word| Self::borrow(word).lend(),
-        drop: |word| drop(Self::take(word)),
+        drop: |word| {
+            // Contained: the last handle may be dropped by a task that has ended, and whoever waits for that must be told.
+            call_contained::<Self::Executor, _>(|| drop(Self::take(word)));
+        },
         executor: |word| Self::borrow(word).executor(),
         queues_locally: Self::Executor::QUEUES_LOCALLY,
     };

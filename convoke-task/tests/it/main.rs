@@ -28,6 +28,7 @@ mod launch;
 mod lawless;
 mod lawless_closures;
 mod lawless_dispatch;
+mod lawless_drops;
 mod lawless_executor;
 mod lawless_futures;
 mod lawless_home;
