@@ -95,7 +95,7 @@ pub mod raw {
     pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
     pub use crate::random::Random;
-    pub use crate::report_panic::{contain, report_panic};
+    pub use crate::report_panic::{abort_with, contain, report_panic};
     pub use crate::scoped_ref::ScopedRef;
     pub use crate::spin_lock::{SpinGuard, SpinLock};
     #[cfg(feature = "testing")]

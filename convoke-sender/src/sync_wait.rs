@@ -103,18 +103,18 @@ where
     // Destroyed by hand below, at one point: with a second drop at the end of the scope the compiler no
     // longer sees through it, and emits every store of an inline graph.
     let operation = ManuallyDrop::new(Slot::new());
+    let mut panic = None;
     // SAFETY: the slot is on this stack and not moved. This function returns only after the receiver was
     // completed, and nothing unwinds before that: `start` must not, and `run_until_done` catches the panics of
-    // what it runs.
+    // what it runs. The loop is run here, by the thread that has taken it for this wait, and by no other.
     unsafe {
         Slot::run(NonNull::from(&*operation), || {
             sender.connect(WaitReceiver { state: NonNull::from(&state) })
-        })
+        });
+        if !state.done.get() {
+            panic = Runner::new().run_until_done(executor.shared(), || state.done.get());
+        }
     };
-    let mut panic = None;
-    if !state.done.get() {
-        panic = Runner::new().run_until_done(executor.shared(), || state.done.get());
-    }
     // Rule 1: `done` is set, so the outcome belongs to the waiter, and nothing points to the state any more.
     let outcome = state.outcome.get_mut().take().expect("the outcome is stored before `done` is set");
     // SAFETY: `done` is set, so the operation has completed its receiver, and nothing uses it any more.

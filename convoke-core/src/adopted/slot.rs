@@ -11,6 +11,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::operation::Operation;
+use crate::report_panic::abort_with;
 use crate::sync::{UnsafeCell, const_outside_models};
 use crate::{Outcome, Panic};
 
@@ -142,10 +143,7 @@ pub fn abort_on_unwind<T>(f: impl FnOnce() -> T) -> T {
     impl Drop for AbortOnDrop {
         #[cold]
         fn drop(&mut self) {
-            eprintln!(
-                "convoke: a sender's `connect` or an operation's `start` panicked, which they must not. Aborting."
-            );
-            std::process::abort();
+            abort_with(&"a sender's `connect` or an operation's `start` panicked, which they must not. Aborting.");
         }
     }
     let guard = AbortOnDrop;

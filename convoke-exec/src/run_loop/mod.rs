@@ -313,9 +313,13 @@ impl RunLoopExecutor {
         self.shared.refuse_all();
     }
 
-    /// Returns the shared part, for the runner.
+    /// Returns the shared part, for a [`Runner`].
+    ///
+    /// # Safety
+    /// If the result is used to run the loop, no other thread runs it meanwhile: a thread that runs a loop is the
+    /// owner of its tasks.
     #[doc(hidden)]
-    pub fn shared(&self) -> &Shared {
+    pub unsafe fn shared(&self) -> &Shared {
         &self.shared
     }
 

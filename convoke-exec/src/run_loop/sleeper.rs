@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::runner::Runner;
-use convoke_core::raw::{budget, contain, report_panic};
+use convoke_core::raw::{abort_with, budget, contain, report_panic};
 
 /// Waits for events while a [`RunLoop`](crate::RunLoop) has nothing to run. It is safe to implement. None of
 /// its functions may unwind: the loop may run above stack frames that queued work points into, so a panic
@@ -98,8 +98,7 @@ pub(super) fn without_unwinding<R>(what: &str, call: impl FnOnce() -> R) -> R {
 
     impl Drop for AbortOnDrop<'_> {
         fn drop(&mut self) {
-            eprintln!("convoke: {} panicked, which aborts the process", self.0);
-            std::process::abort();
+            abort_with(&format_args!("{} panicked, which aborts the process", self.0));
         }
     }
 

@@ -5,6 +5,7 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use convoke_core::raw::abort_with;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_exec::raw::Sleeper;
 use convoke_task::Context;
@@ -90,8 +91,9 @@ impl Sleeper for IoShared {
 /// Aborts: waiting tasks would wait for ever, and the kernel may still use their buffers.
 #[cold]
 fn cannot_wait(error: std::io::Error) {
-    eprintln!("convoke: the I/O driver cannot wait for events any more; aborting the process: {error}");
-    std::process::abort()
+    abort_with(&format_args!(
+        "the I/O driver cannot wait for events any more; aborting the process: {error}"
+    ))
 }
 
 impl fmt::Debug for IoShared {

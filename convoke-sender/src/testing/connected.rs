@@ -10,7 +10,7 @@ use crate::prelude::*;
 use crate::{OutcomeOf, Receiver};
 use convoke_core::env::Changes;
 use convoke_core::raw::Operation;
-use convoke_core::raw::abort_on_unwind;
+use convoke_core::raw::{abort_on_unwind, abort_with};
 use convoke_core::raw::sync::{Arc, Mutex};
 
 /// A sender connected to a receiver that stores the outcome. Dropping it drops the operation unstarted.
@@ -158,8 +158,7 @@ impl<S: Sender<Value: Send, Error: Send>> Scoped<S> {
 
     fn check(&self) {
         if !self.0.is_complete() {
-            eprintln!("convoke: an operation that may borrow has not completed in time. Aborting.");
-            std::process::abort();
+            abort_with(&"an operation that may borrow has not completed in time. Aborting.");
         }
     }
 }

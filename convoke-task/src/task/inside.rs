@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::{
-    AdoptedMemory, Call, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef,
+    AdoptedMemory, Call, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef, abort_with, contain,
 };
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
@@ -207,18 +207,20 @@ unsafe impl OperationOwner for Inside {
 /// Aborts: an executor named an owner thread, and ran the task on another one.
 #[cold]
 pub(super) fn not_on_owner_thread() -> ! {
-    eprintln!(
-        "convoke: an executor ran a task on another thread than the owner thread that it had named. Aborting."
-    );
-    std::process::abort()
+    abort_with(
+        &"an executor ran a task on another thread than the owner thread that it had named. Aborting.",
+    )
 }
 
 /// Reports a future that is leaked.
 #[cold]
 #[inline(never)]
 pub(super) fn report_leak(location: &'static Location<'static>) {
-    eprintln!(
-        "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its frame \
-         cannot be destroyed on another thread, and is leaked"
-    );
+    // Contained: standard error may be closed, and the task has to end.
+    contain(drop, || {
+        eprintln!(
+            "convoke: the executor of a task that is not `Send` (spawned at {location}) has ended before it; its \
+             frame cannot be destroyed on another thread, and is leaked"
+        );
+    });
 }

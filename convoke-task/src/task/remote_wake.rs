@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::raw::{RemoteWake, Runnable, post_contained};
+use convoke_core::raw::{RemoteWake, Runnable, abort_with, post_contained};
 use convoke_core::{Executor, Panic};
 
 use super::header::{Stage, TaskHeader};
@@ -64,9 +64,8 @@ fn receive(task: TaskRef) {
 /// Aborts: the task can never be woken again.
 #[cold]
 fn unreachable_owner() -> ! {
-    eprintln!(
-        "convoke: a task was woken from another thread, but its executor did not name its owner thread: \
-         `Executor::owner_thread` panicked or changed its answer, or `clone` panicked. Aborting."
-    );
-    std::process::abort()
+    abort_with(
+        &"a task was woken from another thread, but its executor did not name its owner thread: \
+          `Executor::owner_thread` panicked or changed its answer, or `clone` panicked. Aborting.",
+    )
 }

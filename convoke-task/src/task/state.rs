@@ -38,6 +38,7 @@ mod own_wake;
 
 use core::fmt;
 
+use convoke_core::raw::abort_with;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 
 const QUEUED: u32 = 1;
@@ -483,10 +484,7 @@ fn woken(word: u32) -> (u32, Wake) {
 /// Aborts, as `Arc` does: a program that leaks this many references cannot go on. Wakers do not come here.
 #[cold]
 fn too_many() -> ! {
-    eprintln!(
-        "convoke: more references to one task than can be counted; handles are being leaked. Aborting."
-    );
-    std::process::abort()
+    abort_with(&"more references to one task than can be counted; handles are being leaked. Aborting.")
 }
 
 impl fmt::Debug for State {

@@ -61,23 +61,46 @@ impl Executor for Homeless {
     }
 }
 
+/// Runs a task that must stay on its thread on another one.
+fn run_away_from_home() {
+    let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
+    let there = ExecutorRef::new(pool.executor());
+    let x = Homeless::new([Some(&run_loop), Some(&run_loop)], [there.clone(), there]);
+    let stays = Stays::here();
+    let _ = run_loop.block_on(async {
+        scope_on(&x, async |s| {
+            s.child().local().spawn(async move {
+                checkpoint().await;
+                drop(stays);
+            });
+        })
+        .await;
+    });
+}
+
 #[test]
 fn an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order() {
-    end_in_order("an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order", 1, |_| {
-        let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
-        let there = ExecutorRef::new(pool.executor());
-        let x = Homeless::new([Some(&run_loop), Some(&run_loop)], [there.clone(), there]);
-        let stays = Stays::here();
-        let _ = run_loop.block_on(async {
-            scope_on(&x, async |s| {
-                s.child().local().spawn(async move {
-                    checkpoint().await;
-                    drop(stays);
-                });
-            })
-            .await;
-        });
-    });
+    let test = "an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order";
+    end_in_order(test, 1, |_| run_away_from_home());
+}
+
+/// Regression: the message before an abort panicked, and the thread unwound instead; the task then waited for ever.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn an_abort_needs_no_standard_error() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    const AGAIN: &str = "CONVOKE_RUN_AWAY_FROM_HOME";
+    if std::env::var_os(AGAIN).is_some() {
+        return run_away_from_home();
+    }
+    // Every write to it fails.
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["an_abort_needs_no_standard_error", "--nocapture"]).env(AGAIN, "1");
+    let ended = again.stdout(Stdio::null()).stderr(full).status().unwrap();
+    assert_eq!(ended.signal(), Some(6), "{ended}");
 }
 
 #[test]
