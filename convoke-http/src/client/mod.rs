@@ -53,7 +53,7 @@
 
 // The parts:
 //
-// - `options`: the builder, and the scope of a client. `request`: the builder of a request. `response`: the response and its
+// - `options`: the builder. `running`: the scope of a client. `request`: the builder of a request. `response`: the response and its
 //   body.
 // - `send`: one request with its retries and redirects (`redirect`). `exchange`: one attempt of it, over one connection.
 // - `pool`: which connection. `connection`: the task of a connection. `tls`, `tunnel`: how one is opened.
@@ -73,6 +73,7 @@ mod redirect;
 mod request;
 mod response;
 mod route;
+mod running;
 mod send;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
@@ -88,6 +89,7 @@ pub use payload::Payload;
 pub use proxy::Proxy;
 pub use request::{RequestBuilder, Sending};
 pub use response::{Response, ResponseBody};
+pub use running::Running;
 
 use core::fmt;
 use core::future::Future;
@@ -130,7 +132,7 @@ impl Client {
     /// - *If dropped*, the body is dropped, connections end within the grace period, and the task waits for them at its
     ///   end.
     /// - *Runs on* the current task. Connections run on its executor, whichever task sends a request.
-    /// - *Panics* with the panic of the body; and outside a task.
+    /// - *Panics* with the panic of the body; and if it is called outside a task.
     ///
     /// ```
     /// use convoke_http::{Client, ClientError};
@@ -139,12 +141,13 @@ impl Client {
     ///     Client::run(async |client| client.get(uri).send().await?.text().await).await
     /// }
     /// ```
-    pub async fn run<B, F>(body: B) -> F::Output
+    #[track_caller]
+    pub fn run<B, F>(body: B) -> Running<F>
     where
         B: FnOnce(Self) -> F,
         F: Future,
     {
-        Self::builder().run(body).await
+        Self::builder().run(body)
     }
 
     /// Returns a builder for a GET request. A URI that is malformed is an error when the request is sent.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use convoke_sync::Event;
 use convoke_task::schedule::Backoff;
-use convoke_task::{Scope, scope};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::pool::{Bounds, Pool};
 use super::proxy::Proxy;
 use super::route::Versions;
+use super::running::Running;
 use super::tls::Tls;
 use super::{Client, Shared};
 
@@ -291,32 +291,18 @@ impl ClientBuilder {
     }
 
     /// Runs a body with the client, and closes it: see [`Client::run`].
-    pub async fn run<B, F>(self, body: B) -> F::Output
+    #[track_caller]
+    pub fn run<B, F>(self, body: B) -> Running<F>
     where
         B: FnOnce(Client) -> F,
         F: Future,
     {
         let Self { bounds, options } = self;
-        let mut output = None;
-        scope(async |connections: Scope<()>| {
+        let client = |connections| {
             let pool = Arc::new(Pool::new(connections, bounds));
-            let client = Client { shared: Arc::new(Shared { pool, options, closing: Event::new() }) };
-            // Also if the body is stopped or panics: the connections end with it.
-            let _close = Close(client.shared.clone());
-            output = Some(body(client).await);
-        })
-        .await;
-        output.unwrap_or_else(|| unreachable!("the body of the scope has set it"))
-    }
-}
-
-/// Closes a client when the body has ended.
-struct Close(Arc<Shared>);
-
-impl Drop for Close {
-    fn drop(&mut self) {
-        self.0.pool.close();
-        self.0.closing.set();
+            Client { shared: Arc::new(Shared { pool, options, closing: Event::new() }) }
+        };
+        Running::new(client, body)
     }
 }
 

@@ -64,7 +64,10 @@ async fn within(
         Err(_) => {
             let (phase, origin) = reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let error = ClientError::new(phase, Cause::Time("the request", time));
-            Err(origin.map_or(error.clone(), |origin| error.of(&origin, phase >= Phase::Head)))
+            Err(match origin {
+                Some(origin) => error.of(&origin, phase >= Phase::Head),
+                None => error,
+            })
         }
     }
 }

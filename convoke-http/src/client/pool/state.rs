@@ -326,6 +326,7 @@ impl State {
         }
         self.serve(route, later);
         self.bound_idle(route, later);
+        self.make_room(later);
     }
 
     pub(super) fn release(
@@ -356,6 +357,17 @@ impl State {
                 later.drop(Some(sender));
                 self.serve(route, later);
                 self.bound_idle(route, later);
+                self.make_room(later);
+            }
+        }
+    }
+
+    /// Retires an idle line if requests to another origin wait for its place.
+    fn make_room(&mut self, later: &mut Later) {
+        if self.waiting > 0 && self.connections >= self.bounds.connections.max(1) {
+            let mut entries = self.entries.iter();
+            if entries.any(|(route, entry)| entry.wanted(route, &self.bounds) > 0) {
+                self.retire_oldest_idle(later);
             }
         }
     }

@@ -97,7 +97,7 @@ fn clean_up_can_use_the_client_although_the_task_was_stopped() {
             .await
         });
         let stopped = async {
-            assert!(timeout(seconds(5), program).await.is_err());
+            assert!(timeout(seconds(5), Box::pin(program)).await.is_err());
             Ok(())
         };
         beside(serve(listener().await?, path), stopped).await?;
@@ -116,8 +116,7 @@ fn a_server_that_does_not_let_go_does_not_keep_the_client() {
         };
         scripted(Client::builder(), deaf, async |_, _| {
             let begun = now();
-            let response =
-                Client::run(async |client| client.get("http://127.0.0.1/").send().await).await?;
+            let response = Client::run(async |client| client.get("http://127.0.0.1/").send().await).await?;
             assert!(now() - begun <= seconds(6), "{:?}", now() - begun);
             let error = response.text().await.unwrap_err();
             assert!(error.is_body(), "{error}");

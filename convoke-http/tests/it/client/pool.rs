@@ -134,17 +134,18 @@ fn more_streams_than_a_connection_may_have_open_another_one() {
             sleep(seconds(1)).await;
             std::io::Result::Ok(http::Response::new("late".to_owned()))
         };
-        let client = Client::builder().http2_only().streams(2).connections_per_origin(2).run(async |client| {
-            let begun = convoke::time::now();
-            let all: Vec<_> = (0..8).map(|_| get(&client)).collect();
-            for answer in join(all).await {
-                assert_eq!(answer?, "late");
-            }
-            assert_eq!(client.connections(), 2);
-            let took = convoke::time::now() - begun;
-            assert!((seconds(2)..seconds(3)).contains(&took), "two rounds of four, not {took:?}");
-            Ok(())
-        });
+        let client =
+            Client::builder().http2_only().streams(2).connections_per_origin(2).run(async |client| {
+                let begun = convoke::time::now();
+                let all: Vec<_> = (0..8).map(|_| get(&client)).collect();
+                for answer in join(all).await {
+                    assert_eq!(answer?, "late");
+                }
+                assert_eq!(client.connections(), 2);
+                let took = convoke::time::now() - begun;
+                assert!((seconds(2)..seconds(3)).contains(&took), "two rounds of four, not {took:?}");
+                Ok(())
+            });
         crate::harness::beside(serve(crate::harness::listener().await?, slow), client).await
     });
 }

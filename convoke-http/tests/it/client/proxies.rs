@@ -93,7 +93,8 @@ fn https_goes_through_a_tunnel() {
                 let head = peer.head().await?;
                 assert!(head.starts_with("connect server:443 http/1.1\r\nhost: server:443\r\n"), "{head}");
                 if number == 0 {
-                    peer.say("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n").await?;
+                    peer.say("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+                        .await?;
                     return Ok(());
                 }
                 peer.say("HTTP/1.1 200 Connection established\r\nvia: proxy\r\n\r\n").await?;

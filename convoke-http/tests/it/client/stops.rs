@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream, serve as serve_connections};
 use convoke::prelude::*;
-use convoke::sim::{Sim, explore_faults, explore_host_stops, Fault};
+use convoke::sim::{Fault, Sim, explore_faults, explore_host_stops};
 use convoke_http::client::ClientBuilder;
 use convoke_http::{Client, RequestBody, StreamedBody, serve, streamed};
 use http::{Request, Response};
@@ -54,7 +54,7 @@ fn interrupted(builder: fn() -> ClientBuilder) -> impl Fn(&mut Sim) {
 
 #[test]
 fn a_stop_of_the_program_at_any_step_leaves_no_connection() {
-    for builder in [Client::builder, || Client::builder().http2_only()] {
+    for builder in BUILDERS {
         // The simulation fails if the client's host has a socket when its program has ended.
         assert!(explore_host_stops(1, "client", interrupted(builder)).runs().len() > 50);
     }
@@ -63,7 +63,7 @@ fn a_stop_of_the_program_at_any_step_leaves_no_connection() {
 #[test]
 fn a_fault_at_any_operation_leaves_no_connection() {
     let all_but_crashes: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| *fault != Fault::Crash).collect();
-    for builder in [Client::builder, || Client::builder().http2_only()] {
+    for builder in BUILDERS {
         assert!(explore_faults(1, "client", &all_but_crashes, interrupted(builder)).runs().len() > 20);
     }
 }
@@ -96,36 +96,75 @@ async fn stopped_after(steps: usize, request: impl Future<Output = io::Result<()
     polled.await.transpose().map(|ended| ended.is_none())
 }
 
+/// A host with the server, which counts its connections.
+fn counting_server(sim: &mut Sim) -> Open {
+    let open = Open::default();
+    sim.host("server").daemon().run_with(open.clone(), async |open| {
+        let listener = TcpListener::bind("127.0.0.1:81").await?;
+        let passing = serve_connections("0.0.0.0:80", move |client, _| counted(client, open.clone()));
+        try_join((serve(listener, echo).report(drop), passing)).await.map(drop)
+    });
+    open
+}
+
+const BUILDERS: [fn() -> ClientBuilder; 2] = [Client::builder, || Client::builder().http2_only()];
+
 #[test]
 fn a_request_that_is_dropped_at_any_poll_does_not_poison_the_pool() {
-    for builder in [Client::builder, || Client::builder().http2_only()] {
+    for builder in BUILDERS {
         let mut sim = Sim::new(1);
-        let open = Open::default();
-        sim.host("server").daemon().run_with(open.clone(), async |open| {
-            let listener = TcpListener::bind("127.0.0.1:81").await?;
-            let passing = serve_connections("0.0.0.0:80", move |client, _| counted(client, open.clone()));
-            try_join((serve(listener, echo).report(drop), passing)).await.map(drop)
-        });
+        let open = counting_server(&mut sim);
         sim.host("client").run_with(open, move |open| async move {
             sleep(seconds(1)).await;
-            builder()
-                .connections_per_origin(1)
-                .run(async |client| {
-                    let mut steps = 0;
-                    while stopped_after(steps, post(&client, "/cut")).await? {
-                        // With one connection at a time, a poisoned one would answer this.
-                        post(&client, "/next").await?;
-                        assert!(client.connections() <= 1 && client.waiting_requests() == 0, "{client:?}");
-                        steps += 1;
-                    }
-                    assert!(steps > 3, "{steps}");
-                    io::Result::Ok(())
-                })
-                .await?;
+            let cut = async |client: Client| {
+                let mut steps = 0;
+                while stopped_after(steps, post(&client, "/cut")).await? {
+                    // With one connection at a time, a poisoned one would answer this.
+                    post(&client, "/next").await?;
+                    assert!(client.connections() <= 1 && client.waiting_requests() == 0, "{client:?}");
+                    steps += 1;
+                }
+                assert!(steps > 1, "{steps}");
+                io::Result::Ok(())
+            };
+            builder().connections_per_origin(1).run(cut).await?;
             sleep(seconds(1)).await;
             assert_eq!(open.0.load(Ordering::SeqCst), 0, "the server still has connections");
             io::Result::Ok(())
         });
         sim.run();
+    }
+}
+
+#[test]
+fn a_request_that_is_stopped_at_any_time_does_not_poison_the_pool() {
+    for builder in BUILDERS {
+        let stopped = AtomicUsize::new(0);
+        convoke::sim::explore_seeds(0..5, |sim| {
+            stopped.fetch_add(1, Ordering::SeqCst);
+            let open = counting_server(sim);
+            sim.host("client").run_with(open, move |open| async move {
+                sleep(seconds(1)).await;
+                let cut = async |client: Client| {
+                    let mut time = Duration::ZERO;
+                    // Two at a time, so that one waits for the connection of the other.
+                    while timeout(time, try_join((post(&client, "/one"), post(&client, "/two"))))
+                        .await
+                        .is_err()
+                    {
+                        post(&client, "/next").await?;
+                        assert!(client.connections() <= 1 && client.waiting_requests() == 0, "{client:?}");
+                        time += Duration::from_micros(100);
+                    }
+                    assert!(time > Duration::from_millis(5), "{time:?}");
+                    io::Result::Ok(())
+                };
+                builder().connections_per_origin(1).run(cut).await?;
+                sleep(seconds(1)).await;
+                assert_eq!(open.0.load(Ordering::SeqCst), 0, "the server still has connections");
+                io::Result::Ok(())
+            });
+        });
+        assert_eq!(stopped.into_inner(), 5);
     }
 }

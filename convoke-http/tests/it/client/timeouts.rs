@@ -81,7 +81,8 @@ fn the_total_time_ends_in_whichever_phase_it_is() {
                 sleep(seconds(1)).await;
                 client.get("http://127.0.0.1/").send().await.unwrap_err()
             };
-            let error = race((async { join((busy().send(), busy().send())).await.0.unwrap_err() }, waiting)).await;
+            let error =
+                race((async { join((busy().send(), busy().send())).await.0.unwrap_err() }, waiting)).await;
             assert_eq!((error.phase(), error.is_timeout()), (Phase::Wait, true));
             assert!(!error.may_have_been_processed());
             Ok(())
