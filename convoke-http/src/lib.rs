@@ -131,12 +131,17 @@
 
 mod body;
 mod caught;
+#[cfg(feature = "client")]
+#[cfg_attr(docsrs, doc(cfg(feature = "client")))]
+pub mod client;
 mod connection;
 mod drain;
 mod limits;
 mod record;
 mod report;
 pub mod rt;
+#[cfg_attr(not(feature = "tls"), path = "no_secured.rs")]
+mod secured;
 mod server;
 mod streamed;
 #[cfg(feature = "tower")]
@@ -144,6 +149,9 @@ mod tower;
 mod upgrade;
 
 pub use body::{BodyError, RequestBody};
+#[cfg(feature = "client")]
+#[cfg_attr(docsrs, doc(cfg(feature = "client")))]
+pub use client::{Client, ClientError};
 pub use connection::Connection;
 pub use drain::Drain;
 pub use limits::{

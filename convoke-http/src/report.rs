@@ -131,7 +131,7 @@ impl fmt::Display for Report {
 }
 
 /// An error with its sources, on one line: hyper's errors say what was done, and their sources what went wrong.
-struct Chain<'a>(&'a (dyn Error + 'static));
+pub(crate) struct Chain<'a>(pub(crate) &'a (dyn Error + 'static));
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -74,6 +74,14 @@ impl TlsConnector {
         Self { config, time: HANDSHAKE_TIME }
     }
 
+    /// Returns a connector that offers other protocols by ALPN, the preferred one first. It shares the sessions that can be
+    /// resumed.
+    pub fn with_alpn<P: Into<Vec<u8>>>(&self, protocols: impl IntoIterator<Item = P>) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = protocols.into_iter().map(Into::into).collect();
+        Self { config: Arc::new(config), time: self.time }
+    }
+
     /// Does the handshake with a server, whose certificate must be for `name`: a DNS name or an IP address.
     ///
     /// - *Completes with* the stream; an error: of the name, of the connection, of the protocol ([`TlsError`]), or

@@ -26,12 +26,12 @@ use super::protocol::{Agreed, Prefixed, Protocol};
 use super::reply_body::Incomplete;
 use super::requests::Requests;
 use super::stalled::Unstalled;
-use super::tls::Secured;
 use super::{HttpService, Shared};
 use crate::connection::{CONNECTION, Connection};
 use crate::limits::{HEADERS, Limits};
 use crate::report::{AnyError, Report};
 use crate::rt::{ConvokeTimer, HyperIo};
+use crate::secured::Secured;
 
 /// The answer to a client that is too slow with the head of its request.
 const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";

@@ -1,6 +1,8 @@
 //! The integration tests of `convoke-http`: each file is a module of this one program. Most run in the simulator, with
 //! virtual time.
 
+#[cfg(feature = "client")]
+mod client;
 mod cores;
 mod deadlines;
 mod drain;

@@ -1,0 +1,251 @@
+//! An HTTP client whose connections are children of a scope: when it ends, nothing of it is left.
+//!
+//! ```
+//! use std::io;
+//! use convoke::prelude::*;
+//! use convoke::sim::Sim;
+//! use convoke_http::{Client, RequestBody, serve};
+//! use http::{Request, Response};
+//!
+//! async fn hello(request: Request<RequestBody>) -> io::Result<Response<String>> {
+//!     Ok(Response::new(format!("hello {}", request.uri().path())))
+//! }
+//!
+//! async fn fetch() -> io::Result<()> {
+//!     Client::run(async |client| {
+//!         let response = client.get("http://server/you").header("accept", "text/plain").send().await?;
+//!         assert!(response.status().is_success());
+//!         assert_eq!(response.text().await?, "hello /you");
+//!         Ok(())
+//!     })
+//!     .await
+//! }
+//!
+//! // The same program runs on a real network.
+//! let mut sim = Sim::new(1);
+//! sim.host("server").daemon().run(async || serve("0.0.0.0:80", hello).await);
+//! sim.host("client").run(fetch);
+//! sim.run();
+//! ```
+//!
+//! # The life of a client
+//!
+//! [`Client::run`] opens a scope for the connections, runs a body with a [`Client`], and closes it. The client can be cloned
+//! and shared by all tasks below the body: put it into the state of a router. When the body has ended, idle connections close,
+//! requests of clones that were kept elsewhere have a [grace period](ClientBuilder::grace), and later ones fail.
+//!
+//! A stop of the task reaches requests, and not connections: clean-up that is awaited inside the body can still use the client.
+//!
+//! # A request
+//!
+//! | step | limit | default |
+//! | --- | --- | --- |
+//! | wait for a connection | [`wait_time`](ClientBuilder::wait_time), [`waiting`](ClientBuilder::waiting) requests | 30 s, 4096 |
+//! | look up the name, connect | [`connect_time`](ClientBuilder::connect_time) | 10 s |
+//! | TLS handshake | [`tls_time`](ClientBuilder::tls_time) | 10 s |
+//! | head of the response | [`head_time`](ClientBuilder::head_time), [`head_bytes`](ClientBuilder::head_bytes) | 60 s, 64 KiB |
+//! | body of the response | [`body_idle_time`](ClientBuilder::body_idle_time), [`collected_bytes`](ClientBuilder::collected_bytes) | 30 s, 16 MiB |
+//! | all of it | [`total_time`](ClientBuilder::total_time), and the deadline of the task | none |
+//!
+//! A request that is stopped at any of them leaves no trace: by HTTP/1 its connection is closed, by HTTP/2 its stream is reset,
+//! and no other request gets what was meant for it. An error tells the [step](Phase) and whether the server
+//! [may have processed](ClientError::may_have_been_processed) the request.
+
+// The parts:
+//
+// - `options`: the builder. `running`: the scope of a client. `request`: the builder of a request. `response`: the response and its
+//   body.
+// - `send`: one request with its retries and redirects (`redirect`). `exchange`: one attempt of it, over one connection.
+// - `pool`: which connection. `connection`: the task of a connection. `tls`, `tunnel`: how one is opened.
+// - `origin`, `route`, `proxy`, `basic`: where a request goes. `payload`: what it carries. `error`: how it fails.
+
+mod alarm;
+mod basic;
+mod connection;
+mod error;
+mod exchange;
+mod options;
+mod origin;
+mod payload;
+mod pool;
+mod proxy;
+mod redirect;
+mod request;
+mod response;
+mod route;
+mod running;
+mod send;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod tls;
+mod tunnel;
+
+pub use error::{ClientError, Phase};
+pub use options::{
+    BODY_IDLE_TIME, COLLECTED_BYTES, CONNECT_TIME, CONNECTIONS, CONNECTIONS_PER_ORIGIN, ClientBuilder, GRACE,
+    HEAD_BYTES, HEAD_TIME, IDLE_PER_ORIGIN, IDLE_TIME, REDIRECTS, STREAMS, TLS_TIME, WAIT_TIME, WAITING,
+};
+pub use origin::Origin;
+pub use payload::Payload;
+pub use proxy::Proxy;
+pub use request::{RequestBuilder, Sending};
+pub use response::{Response, ResponseBody};
+pub use running::Running;
+
+use core::fmt;
+use core::future::Future;
+use std::sync::Arc;
+
+use convoke_sync::Event;
+use http::{Method, Request, Uri};
+use hyper::body::Body;
+
+use crate::report::AnyError;
+use connection::run_connection;
+use options::Options;
+use pool::{Openings, Pool};
+
+/// An HTTP client with a pool of connections. Clones share it.
+///
+/// See the [module](self) for its life and its limits.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+/// The part of a client that its clones and its connections share.
+struct Shared {
+    pool: Arc<Pool>,
+    options: Options,
+    /// Set when the client is closed.
+    closing: Event,
+}
+
+impl Client {
+    /// Returns a builder to configure limits, TLS, proxies and retries.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::new()
+    }
+
+    /// Runs a body with a client that has the default options, and closes the client.
+    ///
+    /// - *Completes with* the output of the body, when all connections have ended. Stopped, if the body was.
+    /// - *If dropped*, the body is dropped, connections end within the grace period, and the task waits for them at its
+    ///   end.
+    /// - *Runs on* the current task. Connections run on its executor, whichever task sends a request.
+    /// - *Panics* with the panic of the body; and if it is called outside a task.
+    ///
+    /// ```
+    /// use convoke_http::{Client, ClientError};
+    ///
+    /// async fn page(uri: &str) -> Result<String, ClientError> {
+    ///     Client::run(async |client| client.get(uri).send().await?.text().await).await
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn run<B, F>(body: B) -> Running<F>
+    where
+        B: FnOnce(Self) -> F,
+        F: Future,
+    {
+        Self::builder().run(body)
+    }
+
+    /// Returns a builder for a GET request. A URI that is malformed is an error when the request is sent.
+    pub fn get<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::GET, uri)
+    }
+
+    /// Returns a builder for a HEAD request.
+    pub fn head<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::HEAD, uri)
+    }
+
+    /// Returns a builder for a POST request.
+    pub fn post<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::POST, uri)
+    }
+
+    /// Returns a builder for a PUT request.
+    pub fn put<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::PUT, uri)
+    }
+
+    /// Returns a builder for a DELETE request.
+    pub fn delete<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::DELETE, uri)
+    }
+
+    /// Returns a builder for a request with any method.
+    pub fn method<U: TryInto<Uri, Error: Into<http::Error>>>(
+        &self,
+        method: Method,
+        uri: U,
+    ) -> RequestBuilder {
+        RequestBuilder::new(self.shared.clone(), method, uri)
+    }
+
+    /// Returns a builder that sends this request. Its URI must be absolute. A body of text or of bytes can be sent again; any
+    /// other is a stream.
+    ///
+    /// ```
+    /// use convoke_http::{Client, ClientError, RequestBody};
+    /// use convoke_http::client::ResponseBody;
+    /// use http::{Request, Response};
+    ///
+    /// /// Passes a request of a server on, and the response back, while their bodies arrive.
+    /// async fn forward(
+    ///     client: Client,
+    ///     request: Request<RequestBody>,
+    /// ) -> Result<Response<ResponseBody>, ClientError> {
+    ///     Ok(client.request(request).send().await?.into_http())
+    /// }
+    /// ```
+    pub fn request<B>(&self, request: Request<B>) -> RequestBuilder
+    where
+        B: Body<Data: Send, Error: Into<AnyError>> + Send + 'static,
+    {
+        RequestBuilder::from_http(self.shared.clone(), request)
+    }
+
+    /// Returns the number of connections, with those that are being opened.
+    pub fn connections(&self) -> usize {
+        self.shared.pool.counts().0
+    }
+
+    /// Returns the number of connections that no request uses.
+    pub fn idle_connections(&self) -> usize {
+        self.shared.pool.counts().1
+    }
+
+    /// Returns the number of requests that wait for a connection.
+    pub fn waiting_requests(&self) -> usize {
+        self.shared.pool.counts().2
+    }
+}
+
+impl Shared {
+    /// Starts the tasks of connections.
+    fn open_all(self: &Arc<Self>, openings: Openings) {
+        for route in openings.routes {
+            let name = format!("connection to {route}");
+            let connection = run_connection(self.clone(), route.clone());
+            let started = openings.scope.as_ref().map(|scope| scope.named(name).try_spawn(connection));
+            if !matches!(started, Some(Ok(()))) {
+                let error = ClientError::new(Phase::Wait, error::Cause::Closed);
+                // The scope has ended, so there is nothing to open.
+                drop(self.pool.not_opened(&route, &error));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (connections, idle, waiting) = self.shared.pool.counts();
+        f.debug_struct("Client")
+            .field("connections", &connections)
+            .field("idle", &idle)
+            .field("waiting", &waiting)
+            .finish_non_exhaustive()
+    }
+}

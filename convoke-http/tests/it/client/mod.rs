@@ -1,0 +1,16 @@
+//! The client, against our server and against servers that are written byte by byte.
+
+mod basics;
+mod closing;
+mod hostile;
+mod hosts;
+mod pool;
+mod proxies;
+mod redirects;
+mod retries;
+mod scripted;
+mod stops;
+mod timeouts;
+#[cfg(feature = "tls")]
+mod tls;
+mod upgrades;
