@@ -4,7 +4,8 @@
 //! - `Server` runs on [`serve`](convoke_net::net::serve()), which accepts connections on all cores, bounds them, and shuts
 //!   down sockets that outlast a drain. Each connection is a task (`connection`).
 //! - The task of a connection does the TLS handshake (`tls`), finds out the version of HTTP (`protocol`), and then
-//!   polls hyper's connection (`drive`) over its stream (`observed`).
+//!   polls hyper's connection (`http1` and `http2`, by `drive`) over its stream (`observed`). A connection by HTTP/1 that
+//!   waits for a request is dormant: it has no state of hyper, and none of its buffers.
 //! - Hyper calls `Requests` for each request, which starts a child. Hyper gets the handle (`reply`).
 //! - An `Exchange` is the request as limits and logs see it. It is created with the child, and ends with the body of
 //!   the response (`reply_body`).
@@ -16,6 +17,8 @@ mod activity;
 mod connection;
 mod drive;
 mod exchange;
+mod http1;
+mod http2;
 mod observed;
 mod protocol;
 mod reply;

@@ -50,10 +50,14 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
             return Reply::ready(ReplyBody::of_server(status, Some(exchange)));
         }
         let limits = &self.server.limits;
-        let deadline = now().checked_add(limits.body_time);
-        let request = request.map(|body| RequestBody::new(body, limits.body_bytes, deadline));
+        let request = request.map(|body| {
+            // Without a body, nobody asks for the time.
+            let deadline = if body.is_end_stream() { None } else { now().checked_add(limits.body_time) };
+            RequestBody::new(body, limits.body_bytes, deadline)
+        });
         let answering = answer(self.server.clone(), request, line, exchange);
-        let handle = self.scope.named(self.server.request_name.clone()).spawn_future(answering);
+        // Most handlers answer without a wait, and then hyper need not be polled a second time.
+        let handle = self.scope.named(self.server.request_name.clone()).spawn_future_eagerly(answering);
         let keeper = match self.server.on_hang_up {
             OnHangUp::Stop => None,
             OnHangUp::Finish => Some(self.scope.clone()),
