@@ -106,8 +106,11 @@ async fn serve_requests<S, T>(
         let stop = stop.stopped();
         let failure = match protocol {
             Protocol::Http1 => http1::converse(stream, requests, stop).await,
-            // Boxed, so that connections by HTTP/1 do not need the memory.
-            Protocol::Http2 => Box::pin(http2::converse(stream, requests, scope, stop)).await,
+            Protocol::Http2 => {
+                // A task of its own, as by HTTP/1.
+                let child = scope.named(server.driver_name.clone());
+                child.spawn_future_eagerly(http2::converse(stream, requests, scope.clone(), stop)).await
+            }
         };
         if let Some(error) = failure {
             server.report_end(connection.peer().clone(), error);

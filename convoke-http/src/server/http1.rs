@@ -30,45 +30,55 @@ const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\nc
 pub(super) async fn converse<S, T>(
     stream: Prefixed<T>,
     requests: Requests<S>,
-    mut stop: UntilStopped,
+    stop: UntilStopped,
 ) -> Option<hyper::Error>
 where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut waiting = (stream, requests);
+    let (scope, name) = (requests.scope.clone(), requests.server.driver_name.clone());
+    let mut waiting = Waiting { stream, requests, stop };
     loop {
-        // Boxed, so that a dormant connection does not have the memory.
-        match Box::pin(awake(waiting.0, waiting.1, &mut stop)).await {
+        // A task of its own: the socket then wakes hyper without the layers around the connection, and a dormant
+        // connection does not have the memory.
+        match scope.named(name.clone()).spawn_future_eagerly(awake(waiting)).await {
             Awake::Ended(failure) => return failure,
-            Awake::Dormant(stream, requests) => waiting = (stream, requests),
+            Awake::Dormant(again) => waiting = again,
         }
-        if !dormant(&mut waiting.0, &waiting.1, &mut stop).await {
+        if !dormant(&mut waiting).await {
             // By TLS, the client is told. One that does not listen any more does not matter.
-            let close = poll_fn(|cx| Pin::new(&mut waiting.0).poll_close(cx));
-            _ = timeout(waiting.1.server.limits.write_time, close).await;
+            let close = poll_fn(|cx| Pin::new(&mut waiting.stream).poll_close(cx));
+            _ = timeout(waiting.requests.server.limits.write_time, close).await;
             return None;
         }
     }
 }
 
+/// The parts of a connection that waits for a request.
+struct Waiting<S, T> {
+    stream: Prefixed<T>,
+    requests: Requests<S>,
+    stop: UntilStopped,
+}
+
 /// The end of a time in which a connection was awake.
 enum Awake<S, T> {
     Ended(Option<hyper::Error>),
-    Dormant(Prefixed<T>, Requests<S>),
+    Dormant(Waiting<S, T>),
 }
 
 /// Runs hyper until the connection ends, or has nothing to do.
-async fn awake<S, T>(stream: Prefixed<T>, requests: Requests<S>, stop: &mut UntilStopped) -> Awake<S, T>
+async fn awake<S, T>(waiting: Waiting<S, T>) -> Awake<S, T>
 where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let Waiting { stream, requests, mut stop } = waiting;
     let (server, activity) = (requests.server.clone(), requests.activity.clone());
     let io = Observed::new(stream, activity.clone(), server.limits.write_time);
     let io = HyperIo::new(io).vectored(true);
     let mut http = builder(&server.limits).serve_connection(io, requests).with_upgrades();
-    match drive(&mut http, stop, &activity, &server.limits).await {
+    match drive(&mut http, &mut stop, &activity, &server.limits).await {
         Ended::Hyper(result) => Awake::Ended(result.err()),
         Ended::Unresponsive => Awake::Ended(None),
         Ended::SlowHead => {
@@ -81,7 +91,7 @@ where
             Some(parts) => {
                 let mut stream = parts.io.into_inner().into_inner();
                 stream.unread(&parts.read_buf);
-                Awake::Dormant(stream, parts.service)
+                Awake::Dormant(Waiting { stream, requests: parts.service, stop })
             }
             None => Awake::Ended(None),
         },
@@ -90,11 +100,12 @@ where
 
 /// Waits for the first bytes of the next request. Returns false if the connection ends instead: the client has ended it,
 /// it was idle for too long, or a stop is requested.
-async fn dormant<S, T>(stream: &mut Prefixed<T>, requests: &Requests<S>, stop: &mut UntilStopped) -> bool
+async fn dormant<S, T>(waiting: &mut Waiting<S, T>) -> bool
 where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let Waiting { stream, requests, stop } = waiting;
     let since = now();
     let mut patience = pin!(sleep(requests.server.limits.idle_time).into_future());
     let filled = poll_fn(|cx| {

@@ -185,8 +185,10 @@ struct Shared<S> {
     tls: Tls,
     report: OnReport,
     on_request: Option<OnRequest>,
-    /// The name of requests in the tree of tasks. One for all, so that a request allocates nothing for it.
+    /// The names of requests, and of hyper's state machine, in the tree of tasks. One for all, so that a request
+    /// allocates nothing for it.
     request_name: Arc<str>,
+    driver_name: Arc<str>,
 }
 
 impl<S> Shared<S> {
@@ -343,6 +345,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
             report: self.report.clone(),
             on_request: self.on_request,
             request_name: "request".into(),
+            driver_name: "protocol".into(),
         });
         let handler = move |stream: SocketStream<L::Kind>, from: AddressOf<L>| {
             serve_connection(shared.clone(), stream, L::Kind::any(&from))

@@ -89,7 +89,7 @@ async fn answer<S: HttpService>(
     request: Request<RequestBody>,
     line: RequestLine,
     exchange: Exchange,
-) -> Response<ReplyBody<S::Body>> {
+) -> Box<Response<ReplyBody<S::Body>>> {
     // Called inside the task, so that a panic of the call itself is that of the request.
     let serving = async { server.service.call(request).await };
     let result = match server.request_time {
@@ -99,7 +99,7 @@ async fn answer<S: HttpService>(
     let (status, report) = match result {
         Ok(Ok(Ok(response))) => {
             let on_failure = OnFailure { report: server.report.clone(), request: line };
-            return ReplyBody::of_service(response, exchange, on_failure);
+            return Box::new(ReplyBody::of_service(response, exchange, on_failure));
         }
         Ok(Ok(Err(error))) => {
             let error = error.into();
@@ -112,5 +112,5 @@ async fn answer<S: HttpService>(
         Err(panic) => (StatusCode::INTERNAL_SERVER_ERROR, Report::Panicked { request: line, panic }),
     };
     server.report(report);
-    ReplyBody::of_server(status, Some(exchange))
+    Box::new(ReplyBody::of_server(status, Some(exchange)))
 }
