@@ -7,11 +7,12 @@
 //!
 //! - [`servers`]: one file per peer, all with the same signature.
 //! - [`serving`]: the server's process before it serves.
-//! - [`load`]: the load generator; [`epoll`] is the wait of the load and of the hand-written server.
+//! - [`load`]: the load generator; [`dialogue`] is what it says and what must come back; [`epoll`] is the wait of the load and of the hand-written server.
 //! - [`linux`]: cores, limits, clocks: calls that the standard library does not offer.
 //! - [`process`]: such a process, seen from the program that measures.
 //! - [`pair`]: a server and its load as one contestant; also under callgrind.
 
+mod dialogue;
 mod epoll;
 mod linux;
 mod load;
@@ -20,8 +21,9 @@ mod process;
 mod servers;
 mod serving;
 
+pub(crate) use dialogue::STREAMS;
 pub(crate) use pair::{Idle, Pair, server_instructions};
-pub(crate) use servers::{peers, peers_on_cores};
+pub(crate) use servers::{http_peers, http_peers_on_cores, peers, peers_on_cores};
 
 use std::process::ExitCode;
 
@@ -35,6 +37,12 @@ pub(crate) enum Transport {
     Udp,
     /// TCP, and the server computes for each message before it sends it back.
     Work,
+    /// HTTP/1.1: the message is a request, and the server answers `hello`.
+    Http1,
+    /// HTTP/2: the message is several requests at a time on one connection.
+    Http2,
+    /// HTTP/1.1, and the server computes for each request before it answers.
+    HttpWork,
 }
 
 impl Transport {
@@ -43,11 +51,21 @@ impl Transport {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Work => "work",
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+            Self::HttpWork => "http_work",
         }
     }
 
     fn named(name: &str) -> Option<Self> {
-        [Self::Tcp, Self::Udp, Self::Work].into_iter().find(|transport| transport.name() == name)
+        [Self::Tcp, Self::Udp, Self::Work, Self::Http1, Self::Http2, Self::HttpWork]
+            .into_iter()
+            .find(|transport| transport.name() == name)
+    }
+
+    /// Returns true if the server may have all cores, and the load has to find a place among them.
+    fn is_on_cores(self) -> bool {
+        matches!(self, Self::Work | Self::HttpWork)
     }
 }
 

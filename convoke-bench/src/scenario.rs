@@ -13,6 +13,7 @@ mod fairness;
 mod frame;
 mod generator;
 mod hop;
+mod http_hello;
 mod idle_connection;
 mod idle_task;
 mod inline_graph;
@@ -65,6 +66,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         tcp_echo::scenarios(),
         udp_echo::scenarios(),
         idle_connection::scenarios(),
+        http_hello::scenarios(),
         timers::scenarios(),
         fairness::scenarios(),
         cores::scenarios(),

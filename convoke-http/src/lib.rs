@@ -36,11 +36,12 @@
 //! └─ connection                   at most `connections`; its failure is reported
 //!    ├─ upgraded connection       hears a stop of the server at once
 //!    └─ (shield, for the grace period of a drain)
+//!       ├─ protocol               hyper, while there are requests
 //!       ├─ request                the handler, and all that it starts
 //!       └─ body of a response     what `streamed` started
 //! ```
 //!
-//! Hyper runs in the task of the connection, and polls no handler. What it holds of a request is a handle. When a client hangs
+//! Hyper runs in a task of the connection, and polls no handler. What it holds of a request is a handle. When a client hangs
 //! up, hyper drops that handle, and the task behind it is asked to stop: its `using` and `ensure` run, and are awaited.
 //! If hyper held the handler itself, it would drop a transaction between two steps.
 //!

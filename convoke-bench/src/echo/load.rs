@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::Transport;
+use super::dialogue::{Dialogue, Kind, STREAMS, Streams};
 use super::epoll::Epoll;
 use super::linux;
 
@@ -59,7 +60,7 @@ impl Load {
     pub(super) fn run(&self) -> io::Result<()> {
         linux::end_with_parent()?;
         // A server that computes may have all cores; the kernel then finds a place for the load.
-        if self.transport != Transport::Work {
+        if !self.transport.is_on_cores() {
             linux::stay_on_core(CORE)?;
         }
         linux::allow_many_sockets()?;
@@ -69,7 +70,7 @@ impl Load {
             let requests =
                 line?.parse().map_err(|_| io::Error::other("the load takes numbers of requests"))?;
             let elapsed = generator.time(requests)?;
-            println!("{} {}", elapsed.as_nanos(), generator.round.all);
+            println!("{} {}", elapsed.as_nanos(), generator.round.all * generator.dialogue.requests());
         }
         Ok(())
     }
@@ -78,11 +79,11 @@ impl Load {
 struct Generator {
     epoll: Epoll,
     connections: Vec<Connection>,
-    message: Vec<u8>,
-    /// The buffer for echoes, and whether their contents are compared.
-    echo: Vec<u8>,
+    dialogue: Dialogue,
+    /// The buffer for answers, and whether their contents are compared.
+    answer: Vec<u8>,
     compare: bool,
-    /// Numbers of requests of this round that were started, and that were answered.
+    /// Numbers of messages of this round that were started, and that were answered.
     begun: u64,
     answered: u64,
     round: Round,
@@ -103,6 +104,8 @@ struct Connection {
     /// Numbers of bytes of the message that were sent, and that came back. Both are 0 between two requests.
     sent: usize,
     received: usize,
+    /// Used by HTTP/2 only.
+    streams: Streams,
 }
 
 enum Socket {
@@ -114,12 +117,12 @@ impl Generator {
     /// Opens the connections, a few at a time, and makes one request on each, whose answer is compared. Then
     /// each has been accepted, and its task waits.
     fn connect(load: &Load) -> io::Result<Self> {
-        let message = (0..load.bytes).map(|index| (index % 251) as u8).collect();
+        let dialogue = Dialogue::new(load.transport, load.port, load.bytes)?;
         let mut generator = Self {
             epoll: Epoll::new()?,
             connections: Vec::with_capacity(load.connections),
-            message,
-            echo: vec![0; load.bytes],
+            answer: vec![0; dialogue.answer_bytes()],
+            dialogue,
             compare: true,
             begun: 0,
             answered: 0,
@@ -141,7 +144,7 @@ impl Generator {
                 Socket::Tcp(stream) => self.epoll.add(stream, key)?,
                 Socket::Udp(socket) => self.epoll.add(socket, key)?,
             }
-            self.connections.push(Connection { socket, sent: 0, received: 0 });
+            self.connections.push(Connection { socket, sent: 0, received: 0, streams: Streams::default() });
         }
         self.begin_round(Round { all: count as u64, ..Round::default() });
         for key in first..first + count {
@@ -154,7 +157,7 @@ impl Generator {
     fn time(&mut self, requests: u64) -> io::Result<Duration> {
         let connections = self.connections.len() as u64;
         let first = WARM_UP * connections.max(FEW);
-        let last = first + requests;
+        let last = first + requests.div_ceil(self.dialogue.requests());
         self.begin_round(Round { all: last + connections, first, last, start: None, end: None });
         for key in 0..self.connections.len() {
             self.begin_request(key)?;
@@ -186,7 +189,14 @@ impl Generator {
 
     fn begin_request(&mut self, key: usize) -> io::Result<()> {
         self.begun += 1;
-        self.connections[key].send(&self.message)
+        let connection = &mut self.connections[key];
+        self.dialogue.next_message(&mut connection.streams);
+        connection.send(&self.dialogue.message)?;
+        // Its message is overwritten by that of the next connection. It is small, and the socket is empty.
+        if self.dialogue.kind == Kind::Http2 && connection.sent < self.dialogue.message.len() {
+            return Err(io::Error::other("the server does not take requests"));
+        }
+        Ok(())
     }
 
     /// Continues with a connection that is readable or writable again.
@@ -195,15 +205,20 @@ impl Generator {
         if connection.sent == 0 {
             return Ok(());
         }
-        if connection.sent < self.message.len() {
-            connection.send(&self.message)?;
+        if self.dialogue.kind != Kind::Http2 && connection.sent < self.dialogue.message.len() {
+            connection.send(&self.dialogue.message)?;
         }
-        let before = connection.received;
-        let complete = connection.receive(&mut self.echo)?;
-        let after = if complete { self.message.len() } else { connection.received };
-        if self.compare && self.echo[before..after] != self.message[before..after] {
-            return Err(io::Error::other("the server sends something else back"));
-        }
+        let complete = if self.dialogue.kind == Kind::Http2 {
+            connection.receive_frames(&mut self.answer)?
+        } else {
+            let before = connection.received;
+            let complete = connection.receive(&mut self.answer)?;
+            let after = if complete { self.answer.len() } else { connection.received };
+            if self.compare && !self.dialogue.accepts(before, &self.answer[before..after]) {
+                return Err(io::Error::other("the server sends something else back"));
+            }
+            complete
+        };
         if !complete {
             return Ok(());
         }
@@ -229,20 +244,23 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives what has arrived of the echo. Returns true if that was the rest of it.
-    fn receive(&mut self, echo: &mut [u8]) -> io::Result<bool> {
-        let rest = &mut echo[self.received..];
-        let received = match &mut self.socket {
-            Socket::Tcp(stream) => stream.read(rest),
-            Socket::Udp(socket) => socket.recv(rest),
-        };
-        if matches!(received, Ok(0)) {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server has closed a connection"));
-        }
-        self.received += or_not_yet(received)?;
-        let complete = self.received == echo.len();
+    /// Receives what has arrived of the answer. Returns true if that was the rest of it.
+    fn receive(&mut self, answer: &mut [u8]) -> io::Result<bool> {
+        self.received += self.socket.receive(&mut answer[self.received..])?;
+        let complete = self.received == answer.len();
         if complete {
             (self.sent, self.received) = (0, 0);
+        }
+        Ok(complete)
+    }
+
+    /// Receives frames that have arrived. Returns true if all requests of the message are answered.
+    fn receive_frames(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        let received = self.socket.receive(buffer)?;
+        self.streams.receive(&buffer[..received])?;
+        let complete = self.streams.ended == STREAMS;
+        if complete {
+            (self.sent, self.streams.ended) = (0, 0);
         }
         Ok(complete)
     }
@@ -252,7 +270,7 @@ impl Socket {
     fn connect(transport: Transport, port: u16) -> io::Result<Self> {
         let server = (Ipv4Addr::LOCALHOST, port);
         Ok(match transport {
-            Transport::Tcp | Transport::Work => {
+            Transport::Tcp | Transport::Work | Transport::Http1 | Transport::Http2 | Transport::HttpWork => {
                 let stream = TcpStream::connect(server)?;
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
@@ -266,6 +284,18 @@ impl Socket {
                 Self::Udp(socket)
             }
         })
+    }
+
+    /// Receives what has arrived. Returns zero if that is nothing.
+    fn receive(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let received = match self {
+            Self::Tcp(stream) => stream.read(target),
+            Self::Udp(socket) => socket.recv(target),
+        };
+        if matches!(received, Ok(0)) {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server has closed a connection"));
+        }
+        or_not_yet(received)
     }
 }
 

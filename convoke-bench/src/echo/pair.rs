@@ -87,11 +87,12 @@ pub(crate) fn server_instructions(peer: &str, shape: Shape) -> Option<f64> {
 pub(crate) struct Idle {
     pub(crate) peer: &'static str,
     pub(crate) bytes: usize,
+    pub(crate) transport: Transport,
 }
 
 impl Idle {
     fn shape(&self, connections: u64) -> Shape {
-        Shape { transport: Transport::Tcp, bytes: self.bytes, connections: connections as usize }
+        Shape { transport: self.transport, bytes: self.bytes, connections: connections as usize }
     }
 
     /// Opens one connection, so that one-time set-up is done.

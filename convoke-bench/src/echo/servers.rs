@@ -7,6 +7,7 @@
 
 mod compio;
 mod convoke;
+mod http;
 mod monoio;
 mod on_cores;
 mod raw_epoll;
@@ -14,6 +15,9 @@ mod smol;
 mod tokio;
 
 use std::net::{TcpListener, UdpSocket};
+
+pub(super) use http::HttpServer;
+pub(super) use on_cores::CoresServer;
 
 #[derive(Clone, Copy)]
 pub(super) struct Server {
@@ -28,7 +32,7 @@ pub(super) fn all() -> impl Iterator<Item = Server> {
 }
 
 /// Returns the servers that compute, on one core and on two.
-pub(super) fn on_cores() -> impl Iterator<Item = on_cores::CoresServer> {
+pub(super) fn on_cores() -> impl Iterator<Item = CoresServer> {
     on_cores::SERVERS.into_iter()
 }
 
@@ -40,4 +44,24 @@ pub(crate) fn peers_on_cores() -> impl Iterator<Item = &'static str> {
 /// Returns the names of all servers, in the order of the report.
 pub(crate) fn peers() -> impl Iterator<Item = &'static str> {
     all().map(|server| server.peer)
+}
+
+/// Returns the HTTP servers on one core.
+pub(super) fn http() -> impl Iterator<Item = HttpServer> {
+    http::SERVERS.into_iter()
+}
+
+/// Returns the HTTP servers that compute, on one core and on two.
+pub(super) fn http_on_cores() -> impl Iterator<Item = CoresServer> {
+    http::ON_CORES.into_iter()
+}
+
+/// Returns the names of the HTTP servers, in the order of the report.
+pub(crate) fn http_peers() -> impl Iterator<Item = &'static str> {
+    http().map(|server| server.peer)
+}
+
+/// Returns the names of the HTTP servers that compute.
+pub(crate) fn http_peers_on_cores() -> impl Iterator<Item = &'static str> {
+    http_on_cores().map(|server| server.peer)
 }

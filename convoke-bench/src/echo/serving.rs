@@ -51,13 +51,15 @@ impl Serve {
     pub(super) fn run(&self) -> io::Result<()> {
         linux::end_with_parent()?;
         linux::allow_many_sockets()?;
-        if self.transport == Transport::Work {
-            return self.run_on_cores();
+        match self.transport {
+            Transport::Work => return self.run_on_cores(servers::on_cores()),
+            Transport::HttpWork => return self.run_on_cores(servers::http_on_cores()),
+            Transport::Http1 | Transport::Http2 => return self.run_http(),
+            Transport::Tcp | Transport::Udp => {}
         }
         let server = servers::all().find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
         linux::stay_on_core(CORE)?;
         match self.transport {
-            Transport::Tcp | Transport::Work => (server.tcp)(self.listener()?, self.buffer),
             Transport::Udp => {
                 let any_port = (Ipv4Addr::LOCALHOST, 0);
                 let socket = UdpSocket::bind(any_port)?;
@@ -65,19 +67,32 @@ impl Serve {
                 self.begin(socket.local_addr()?.port());
                 (server.udp)(socket, self.buffer);
             }
+            _ => (server.tcp)(self.listener()?, self.buffer),
         }
-        Err(io::Error::other(format!("the server {} has ended by itself", self.peer)))
+        Err(self.ended())
+    }
+
+    /// Serves HTTP on one core.
+    fn run_http(&self) -> io::Result<()> {
+        let mut servers = servers::http();
+        let server = servers.find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
+        linux::stay_on_core(CORE)?;
+        (server.serve)(self.listener()?, self.transport);
+        Err(self.ended())
     }
 
     /// Serves on all cores, or on one, as the server says.
-    fn run_on_cores(&self) -> io::Result<()> {
-        let server =
-            servers::on_cores().find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
+    fn run_on_cores(&self, mut servers: impl Iterator<Item = servers::CoresServer>) -> io::Result<()> {
+        let server = servers.find(|server| server.peer == self.peer).ok_or_else(|| self.unknown())?;
         if server.cores == 1 {
             linux::stay_on_core(CORE)?;
         }
         (server.serve)(self.listener()?, self.buffer, server.cores);
-        Err(io::Error::other(format!("the server {} has ended by itself", self.peer)))
+        Err(self.ended())
+    }
+
+    fn ended(&self) -> io::Error {
+        io::Error::other(format!("the server {} has ended by itself", self.peer))
     }
 
     /// Binds a listener, and prints its port.

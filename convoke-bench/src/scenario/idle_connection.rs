@@ -6,7 +6,7 @@
 //! has a buffer of 128 bytes from the allocator. The server is new, but has served one connection before.
 
 use super::{Instructions, Scenario, Unit, tcp_echo::YARDSTICKS};
-use crate::echo::{self, Idle};
+use crate::echo::{self, Idle, Transport};
 
 const CONNECTIONS: u64 = 10_000;
 const BYTES: usize = 64;
@@ -16,7 +16,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let scenario =
         Scenario::new("idle_connection_bytes", about).batch(CONNECTIONS).unit(Unit::Bytes).served(YARDSTICKS);
     let server = |scenario: Scenario, peer| {
-        scenario.server(peer, move || Idle { peer, bytes: BYTES }, Instructions::Unknown)
+        let idle = move || Idle { peer, bytes: BYTES, transport: Transport::Tcp };
+        scenario.server(peer, idle, Instructions::Unknown)
     };
     vec![echo::peers().fold(scenario, server)]
 }

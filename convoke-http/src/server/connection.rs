@@ -4,37 +4,23 @@
 //! by HTTP/2 a task of hyper's for each stream, which waits for its request.
 
 use core::error::Error;
-use core::future::Future;
-use core::pin::Pin;
-use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
 use convoke_core::StopToken;
 use convoke_net::net::{Address, Kind, ServerReport, SocketOption, SocketStream};
-use convoke_net::stream::{Linger, lingering_close, write_all};
 use convoke_task::policy::ChildFailure;
 use convoke_task::{Scope, current, scope, shield, timeout, with_local};
 use futures_io::{AsyncRead, AsyncWrite};
-use hyper::rt::Executor;
-use hyper::server::conn::{http1, http2};
 
 use super::activity::Activity;
-use super::drive::{Ended, HyperConnection, drive};
-use super::observed::Observed;
 use super::protocol::{Agreed, Prefixed, Protocol};
 use super::reply_body::Incomplete;
 use super::requests::Requests;
-use super::stalled::Unstalled;
-use super::{HttpService, Shared};
+use super::{HttpService, Shared, http1, http2};
 use crate::connection::{CONNECTION, Connection};
-use crate::limits::{HEADERS, Limits};
 use crate::report::{AnyError, Report};
-use crate::rt::{ConvokeTimer, HyperIo};
 use crate::secured::Secured;
-
-/// The answer to a client that is too slow with the head of its request.
-const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves a connection. Reports its failures.
 pub(super) async fn serve_connection<S: HttpService, K: Kind>(
@@ -71,8 +57,13 @@ async fn begin<S: HttpService, K: Kind>(
 }
 
 /// Serves the requests of a connection. After a stop request, those that have begun go on for the grace period.
-async fn converse<S, T>(server: Arc<Shared<S>>, stream: T, protocol: Protocol, agreed: Agreed, peer: Address)
-where
+async fn converse<S, T>(
+    server: Arc<Shared<S>>,
+    stream: Prefixed<T>,
+    protocol: Protocol,
+    agreed: Agreed,
+    peer: Address,
+) where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -93,7 +84,7 @@ where
 /// Serves requests until the connection ends, and waits for their tasks.
 async fn serve_requests<S, T>(
     server: Arc<Shared<S>>,
-    stream: T,
+    stream: Prefixed<T>,
     protocol: Protocol,
     connection: Connection,
     stop: StopToken,
@@ -104,8 +95,6 @@ async fn serve_requests<S, T>(
     let _requests = UnsetRequests(&connection);
     scope(async |scope| {
         let activity = Arc::new(Activity::new(protocol));
-        let io = Observed::new(stream, activity.clone(), server.limits.write_time);
-        let io = HyperIo::new(io).vectored(true);
         let _cut = CutOff { server: &server, connection: &connection, activity: &activity, stop: &stop };
         let requests = Requests {
             server: server.clone(),
@@ -114,28 +103,13 @@ async fn serve_requests<S, T>(
             scope: scope.clone(),
         };
         connection.set_requests(Some(scope.clone()));
+        let stop = stop.stopped();
         let failure = match protocol {
-            Protocol::Http1 => {
-                let mut http = http1_builder(&server.limits).serve_connection(io, requests).with_upgrades();
-                match drive(&mut http, &stop, &activity, &server.limits).await {
-                    Ended::Hyper(result) => result.err(),
-                    Ended::SlowHead => {
-                        if let Some(parts) = http.into_parts() {
-                            refuse_slow_head(parts.io.into_inner()).await;
-                        }
-                        None
-                    }
-                    Ended::Unresponsive => None,
-                }
-            }
+            Protocol::Http1 => http1::converse(stream, requests, stop).await,
             Protocol::Http2 => {
-                let (name, write_time) = ("stream of HTTP/2".into(), server.limits.write_time);
-                let streams = Streams { scope, name, write_time };
-                let mut http = http2_builder(streams, &server.limits).serve_connection(io, requests);
-                match drive(&mut http, &stop, &activity, &server.limits).await {
-                    Ended::Hyper(result) => result.err(),
-                    Ended::SlowHead | Ended::Unresponsive => None,
-                }
+                // A task of its own, as by HTTP/1.
+                let child = scope.named(server.driver_name.clone());
+                child.spawn_future_eagerly(http2::converse(stream, requests, scope.clone(), stop)).await
             }
         };
         if let Some(error) = failure {
@@ -159,54 +133,6 @@ impl<S> Shared<S> {
             true => Report::Connection(ServerReport::Failed { peer, error }),
             false => Report::BadClient { peer, error },
         });
-    }
-}
-
-fn http1_builder(limits: &Limits) -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(ConvokeTimer)
-        // Hyper's includes the time between requests. Ours does not.
-        .header_read_timeout(None)
-        .max_header_size(limits.header_bytes)
-        .max_buf_size(limits.head_buffer());
-    // That number is hyper's, too. If it is not set, hyper allocates nothing for it.
-    if limits.headers != HEADERS {
-        builder.max_headers(limits.headers);
-    }
-    builder
-}
-
-fn http2_builder<E: Clone>(streams: E, limits: &Limits) -> http2::Builder<E> {
-    let mut builder = http2::Builder::new(streams);
-    builder
-        .timer(ConvokeTimer)
-        .max_concurrent_streams(limits.streams)
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
-    builder
-}
-
-/// Tells a client that it was too slow. If it cannot be told, that does not matter.
-async fn refuse_slow_head<T: AsyncRead + AsyncWrite + Unpin>(mut stream: T) {
-    if write_all(&mut stream, TOO_SLOW).await.is_ok() {
-        _ = lingering_close(&mut stream, Linger::new()).await;
-    }
-}
-
-/// Starts hyper's tasks of HTTP/2 streams as children of the connection.
-#[derive(Clone)]
-struct Streams {
-    scope: Scope<()>,
-    /// One name for all, so that a stream allocates nothing for it.
-    name: Arc<str>,
-    write_time: Duration,
-}
-
-impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Streams {
-    fn execute(&self, stream: F) {
-        let stream = Unstalled::new(stream, self.write_time);
-        // Hyper resets the stream of a task that cannot start.
-        _ = self.scope.named(self.name.clone()).try_spawn(stream);
     }
 }
 
@@ -236,25 +162,5 @@ impl<S: HttpService> Drop for CutOff<'_, S> {
                 self.server.report(Report::CutOff { peer, requests, grace: self.server.grace });
             }
         }
-    }
-}
-
-impl<T, S> HyperConnection for http1::UpgradeableConnection<HyperIo<T>, Requests<S>>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: HttpService,
-{
-    fn drain(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
-}
-
-impl<T, S> HyperConnection for http2::Connection<HyperIo<T>, Requests<S>, Streams>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: HttpService,
-{
-    fn drain(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
     }
 }

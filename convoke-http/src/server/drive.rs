@@ -1,16 +1,16 @@
-//! Runs a connection of hyper to its end: begins its drain, and ends it when it is idle or too slow.
+//! Runs a connection of hyper until it ends, or until it has nothing to do: begins its drain, and ends it when it is idle or
+//! too slow.
 
 use core::future::{Future, IntoFuture, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use core::time::Duration;
-use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_core::StopToken;
+use convoke_core::UntilStopped;
 use convoke_exec::time::{Sleeping, sleep_until};
 
-use super::activity::{Activity, Awaits};
+use super::activity::{Activity, Next, Over};
 use crate::limits::Limits;
 
 /// The time that a connection may take to end after it was asked to because it was idle. A peer that is gone does not
@@ -31,16 +31,17 @@ pub(super) enum Ended {
     SlowHead,
     /// It was asked to end because it was idle, and did not end in time. The connection is still open.
     Unresponsive,
+    /// It has nothing to do, by HTTP/1. The connection is still open.
+    Dormant,
 }
 
 /// Runs a connection. When a stop is requested by `stop`, the connection is drained.
 pub(super) async fn drive<C: HyperConnection>(
     connection: &mut C,
-    stop: &StopToken,
-    activity: &Arc<Activity>,
+    stop: &mut UntilStopped,
+    activity: &Activity,
     limits: &Limits,
 ) -> Ended {
-    let mut stop = stop.stopped();
     let mut is_draining = false;
     let mut patience = pin!(Patience { timer: None, armed: None, closing: None });
     poll_fn(|cx| {
@@ -52,22 +53,17 @@ pub(super) async fn drive<C: HyperConnection>(
             if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
                 return Poll::Ready(Ended::Hyper(result));
             }
-            match patience.as_mut().poll(activity, limits, cx) {
+            match patience.as_mut().poll(activity, limits, is_draining, cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Over::Head) => return Poll::Ready(Ended::SlowHead),
-                Poll::Ready(Over::Closing) => return Poll::Ready(Ended::Unresponsive),
-                Poll::Ready(Over::Idle) => Pin::new(&mut *connection).drain(),
+                Poll::Ready(Some(ended)) => return Poll::Ready(ended),
+                Poll::Ready(None) => {
+                    is_draining = true;
+                    Pin::new(&mut *connection).drain();
+                }
             }
         }
     })
     .await
-}
-
-/// Which time is over.
-enum Over {
-    Head,
-    Idle,
-    Closing,
 }
 
 pin_project_lite::pin_project! {
@@ -84,19 +80,24 @@ pin_project_lite::pin_project! {
 }
 
 impl Patience {
+    /// Completes with the way in which the connection has ended; with `None` if it was idle and is to be drained.
     fn poll(
         mut self: Pin<&mut Self>,
         activity: &Activity,
         limits: &Limits,
+        is_draining: bool,
         cx: &mut Context<'_>,
-    ) -> Poll<Over> {
+    ) -> Poll<Option<Ended>> {
         loop {
             let mut this = self.as_mut().project();
-            let Some((awaits, deadline)) = activity.deadline(limits, cx) else {
-                *this.closing = None;
-                return Poll::Pending;
+            let (deadline, over) = match activity.next(limits, is_draining, cx) {
+                None | Some(Next::Works) => {
+                    *this.closing = None;
+                    return Poll::Pending;
+                }
+                Some(Next::Sleeps) => return Poll::Ready(Some(Ended::Dormant)),
+                Some(Next::Until(deadline, over)) => (this.closing.unwrap_or(deadline), over),
             };
-            let deadline = this.closing.unwrap_or(deadline);
             if this.armed.is_none_or(|armed| armed > deadline) {
                 *this.armed = Some(deadline);
                 match this.timer.as_mut().as_pin_mut() {
@@ -115,15 +116,16 @@ impl Patience {
                 continue;
             }
             if this.closing.is_some() {
-                return Poll::Ready(Over::Closing);
+                return Poll::Ready(Some(Ended::Unresponsive));
             }
-            return match awaits {
-                Awaits::RestOfHead => Poll::Ready(Over::Head),
-                Awaits::Request => {
+            return Poll::Ready(match over {
+                Over::Head => Some(Ended::SlowHead),
+                Over::Busy => Some(Ended::Dormant),
+                Over::Idle => {
                     *this.closing = deadline.checked_add(CLOSE_TIME);
-                    Poll::Ready(Over::Idle)
+                    None
                 }
-            };
+            });
         }
     }
 }

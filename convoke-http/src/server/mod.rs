@@ -4,7 +4,8 @@
 //! - `Server` runs on [`serve`](convoke_net::net::serve()), which accepts connections on all cores, bounds them, and shuts
 //!   down sockets that outlast a drain. Each connection is a task (`connection`).
 //! - The task of a connection does the TLS handshake (`tls`), finds out the version of HTTP (`protocol`), and then
-//!   polls hyper's connection (`drive`) over its stream (`observed`).
+//!   polls hyper's connection (`http1` and `http2`, by `drive`) over its stream (`observed`). A connection by HTTP/1 that
+//!   waits for a request is dormant: it has no state of hyper, and none of its buffers.
 //! - Hyper calls `Requests` for each request, which starts a child. Hyper gets the handle (`reply`).
 //! - An `Exchange` is the request as limits and logs see it. It is created with the child, and ends with the body of
 //!   the response (`reply_body`).
@@ -16,6 +17,8 @@ mod activity;
 mod connection;
 mod drive;
 mod exchange;
+mod http1;
+mod http2;
 mod observed;
 mod protocol;
 mod reply;
@@ -182,8 +185,10 @@ struct Shared<S> {
     tls: Tls,
     report: OnReport,
     on_request: Option<OnRequest>,
-    /// The name of requests in the tree of tasks. One for all, so that a request allocates nothing for it.
+    /// The names of requests, and of hyper's state machine, in the tree of tasks. One for all, so that a request
+    /// allocates nothing for it.
     request_name: Arc<str>,
+    driver_name: Arc<str>,
 }
 
 impl<S> Shared<S> {
@@ -340,6 +345,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
             report: self.report.clone(),
             on_request: self.on_request,
             request_name: "request".into(),
+            driver_name: "protocol".into(),
         });
         let handler = move |stream: SocketStream<L::Kind>, from: AddressOf<L>| {
             serve_connection(shared.clone(), stream, L::Kind::any(&from))

@@ -27,16 +27,24 @@ impl<S> Observed<S> {
         Self { stream, activity, write_time, timer: None, waits: false }
     }
 
+    /// Returns the stream.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     /// Ends the wait of a write that has made progress, and fails one that waits for too long.
     fn limited<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.waits = false;
-            self.activity.sent();
+            if self.waits {
+                self.waits = false;
+                self.activity.sent();
+            }
             return polled;
         }
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.write_time).into_future()));
         if !self.waits {
             self.waits = true;
+            self.activity.waits_to_send();
             timer.as_mut().reset_after(self.write_time);
         }
         timer.as_mut().poll(cx).map(|()| Err(does_not_read(self.write_time)))
@@ -78,10 +86,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match Pin::new(&mut self.stream).poll_flush(cx) {
-            Poll::Pending => self.limited(cx, Poll::Pending),
-            flushed => flushed,
-        }
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        self.limited(cx, polled)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

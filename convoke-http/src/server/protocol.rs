@@ -2,7 +2,7 @@
 
 use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use std::io::{self, IoSlice};
 
 use futures_io::{AsyncRead, AsyncWrite};
@@ -36,36 +36,58 @@ impl Protocol {
     }
 }
 
-/// A stream, and its first bytes that were read already.
+/// The number of bytes that a read takes whose bytes are stored. The heads of most requests are shorter.
+const PREFIX_BYTES: usize = 1024;
+
+/// A stream, and bytes that were read from it before they were asked for.
 pub(super) struct Prefixed<S> {
     stream: S,
-    prefix: [u8; PREFACE.len()],
-    /// The part of the prefix that is still to be read.
-    unread: core::ops::Range<usize>,
+    /// They are read from the start. Empty, and without memory, after all of them were read.
+    prefix: Vec<u8>,
+    start: usize,
 }
 
 impl<S: AsyncRead + Unpin> Prefixed<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, prefix: [0; PREFACE.len()], unread: 0..0 }
+        Self { stream, prefix: Vec::new(), start: 0 }
     }
 
-    /// Reads until it is clear which protocol the client speaks; at most the preface of HTTP/2. Returns `None` if the
-    /// client ends before that.
+    /// Reads until it is clear which protocol the client speaks. Returns `None` if the client ends before that.
     pub(super) async fn detect(&mut self) -> io::Result<Option<Protocol>> {
         loop {
-            let read = self.unread.end;
+            let read = self.prefix.len().min(PREFACE.len());
             if self.prefix[..read] != PREFACE[..read] {
                 return Ok(Some(Protocol::Http1));
             }
             if read == PREFACE.len() {
                 return Ok(Some(Protocol::Http2));
             }
-            let (stream, rest) = (&mut self.stream, &mut self.prefix[read..]);
-            match poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, rest)).await? {
-                0 => return Ok(None),
-                more => self.unread.end += more,
+            if poll_fn(|cx| self.poll_fill(cx)).await? == 0 {
+                return Ok(None);
             }
         }
+    }
+
+    /// Reads more bytes, and stores them to be read later. Returns their number, zero at the end of the stream.
+    pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        // On the stack: a task that waits in here stores nothing.
+        let mut bytes = [0; PREFIX_BYTES];
+        let count = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut bytes))?;
+        self.prefix.extend_from_slice(&bytes[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    /// Stores bytes that were read and not used, to be read again before all others.
+    pub(super) fn unread(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.prefix.splice(..self.start, bytes.iter().copied());
+            self.start = 0;
+        }
+    }
+
+    /// Returns true if there are bytes to be read that need no wait.
+    pub(super) fn has_unread(&self) -> bool {
+        self.start < self.prefix.len()
     }
 }
 
@@ -75,13 +97,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Prefixed<S> {
         cx: &mut Context<'_>,
         target: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        if self.unread.is_empty() {
+        if !self.has_unread() {
             return Pin::new(&mut self.stream).poll_read(cx, target);
         }
-        let count = self.unread.len().min(target.len());
-        let start = self.unread.start;
-        target[..count].copy_from_slice(&self.prefix[start..start + count]);
-        self.unread.start += count;
+        let rest = &self.prefix[self.start..];
+        let count = rest.len().min(target.len());
+        target[..count].copy_from_slice(&rest[..count]);
+        self.start += count;
+        if !self.has_unread() {
+            (self.prefix, self.start) = (Vec::new(), 0);
+        }
         Poll::Ready(Ok(count))
     }
 }

@@ -13,6 +13,8 @@ use http::{Response, StatusCode};
 use super::reply_body::ReplyBody;
 use super::stalled::Seen;
 
+// Responses are boxed: they are larger than a pointer by four hundred bytes, and pass through many hands.
+
 /// The response to a request, or the handle of the task that makes it. If it is dropped, that task is asked to stop, or
 /// finishes unheard if it has a `keeper`.
 pub(super) struct Reply<B: Send + 'static> {
@@ -23,7 +25,7 @@ pub(super) struct Reply<B: Send + 'static> {
 
 enum State<B> {
     Ready(Box<Response<ReplyBody<B>>>),
-    Running(HandleOutcome<Response<ReplyBody<B>>>),
+    Running(HandleOutcome<Box<Response<ReplyBody<B>>>>),
     Taken,
 }
 
@@ -32,7 +34,7 @@ impl<B: Send + 'static> Reply<B> {
         Self { state: State::Ready(Box::new(response)), keeper: None }
     }
 
-    pub(super) fn running(handle: Handle<Response<ReplyBody<B>>>, keeper: Option<Scope<()>>) -> Self {
+    pub(super) fn running(handle: Handle<Box<Response<ReplyBody<B>>>>, keeper: Option<Scope<()>>) -> Self {
         Self { state: State::Running(handle.outcome()), keeper }
     }
 }
@@ -49,13 +51,12 @@ impl<B: Send + 'static> Future for Reply<B> {
             _ => None,
         };
         let response = match (core::mem::replace(&mut self.state, State::Taken), outcome) {
-            (_, Some(Outcome::Value(response))) => response,
+            (_, Some(Outcome::Value(response))) | (State::Ready(response), None) => *response,
             // The handler has stopped by itself.
             (_, Some(Outcome::Stopped)) => ReplyBody::of_server(StatusCode::SERVICE_UNAVAILABLE, None),
             // Not the handler, whose panic is caught, but a destructor after it.
             (_, Some(Outcome::Panicked(_))) => ReplyBody::of_server(StatusCode::INTERNAL_SERVER_ERROR, None),
             (_, Some(Outcome::Error(never))) => match never {},
-            (State::Ready(response), None) => *response,
             (_, None) => panic!("polled after completion"),
         };
         Seen::Output.record();

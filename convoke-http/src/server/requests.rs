@@ -50,10 +50,14 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
             return Reply::ready(ReplyBody::of_server(status, Some(exchange)));
         }
         let limits = &self.server.limits;
-        let deadline = now().checked_add(limits.body_time);
-        let request = request.map(|body| RequestBody::new(body, limits.body_bytes, deadline));
+        let request = request.map(|body| {
+            // Without a body, nobody asks for the time.
+            let deadline = if body.is_end_stream() { None } else { now().checked_add(limits.body_time) };
+            RequestBody::new(body, limits.body_bytes, deadline)
+        });
         let answering = answer(self.server.clone(), request, line, exchange);
-        let handle = self.scope.named(self.server.request_name.clone()).spawn_future(answering);
+        // Most handlers answer without a wait, and then hyper need not be polled a second time.
+        let handle = self.scope.named(self.server.request_name.clone()).spawn_future_eagerly(answering);
         let keeper = match self.server.on_hang_up {
             OnHangUp::Stop => None,
             OnHangUp::Finish => Some(self.scope.clone()),
@@ -85,7 +89,7 @@ async fn answer<S: HttpService>(
     request: Request<RequestBody>,
     line: RequestLine,
     exchange: Exchange,
-) -> Response<ReplyBody<S::Body>> {
+) -> Box<Response<ReplyBody<S::Body>>> {
     // Called inside the task, so that a panic of the call itself is that of the request.
     let serving = async { server.service.call(request).await };
     let result = match server.request_time {
@@ -95,7 +99,7 @@ async fn answer<S: HttpService>(
     let (status, report) = match result {
         Ok(Ok(Ok(response))) => {
             let on_failure = OnFailure { report: server.report.clone(), request: line };
-            return ReplyBody::of_service(response, exchange, on_failure);
+            return Box::new(ReplyBody::of_service(response, exchange, on_failure));
         }
         Ok(Ok(Err(error))) => {
             let error = error.into();
@@ -108,5 +112,5 @@ async fn answer<S: HttpService>(
         Err(panic) => (StatusCode::INTERNAL_SERVER_ERROR, Report::Panicked { request: line, panic }),
     };
     server.report(report);
-    ReplyBody::of_server(status, Some(exchange))
+    Box::new(ReplyBody::of_server(status, Some(exchange)))
 }

@@ -15,11 +15,14 @@ pub use super::options::{
 };
 pub use super::parent::{LocalParent, Options, Parent, ParentOnExecutors, Takes, TakesLocal};
 
+use super::child::SharedLink;
 use super::failure::ChildFailure;
+use super::handle::Handle;
 use super::output::ChildOutput;
 use super::spawn::{Scope, SpawnError};
 use super::until_ready::{Ready, Started, ready_pair};
 use crate::schedule::Backoff;
+use crate::task::Spawnable;
 
 /// Builder of one child: sets its options, then starts it. Returned by `child` and `named` of every scope:
 /// [`Scope::child`], [`LocalScope::child`](crate::local_scope::LocalScope::child),
@@ -282,6 +285,53 @@ where
         let (ready, started) = ready_pair(Location::caller());
         self.spawn(child(ready));
         started
+    }
+}
+
+impl<O, N: Naming> Child<&Scope<O>, N> {
+    /// Starts the child, polls it for the first time inside this call, and returns its handle. A child that
+    /// completes without a wait has then ended, and nothing went through the run queue. If the executor of the scope is
+    /// not the run loop of this thread, such as a pool, the child is queued as by
+    /// [`spawn_future`](Child::spawn_future).
+    ///
+    /// Use it for children that are mostly ready at once, such as handlers of requests; and not with a lock held that
+    /// the child needs, nor from a child that was started so itself: each takes the stack of the one before.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use convoke::prelude::*;
+    ///
+    /// static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    ///
+    /// let outcome = block_on(async {
+    ///     scope(async |s| {
+    ///         let child = s.child().spawn_future_eagerly(async {
+    ///             HAS_RUN.store(true, Ordering::Relaxed);
+    ///             7
+    ///         });
+    ///         assert!(HAS_RUN.load(Ordering::Relaxed), "before it is awaited");
+    ///         child.await
+    ///     })
+    ///     .await
+    /// });
+    /// assert_eq!(outcome, Outcome::Value(7));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn spawn_future_eagerly<F>(self, future: F) -> Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let Self { parent, name, .. } = self;
+        let started =
+            parent.start_eagerly(Spawnable::anywhere(future), name.attach(SharedLink), Location::caller());
+        match started {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
+        }
     }
 }
 

@@ -52,4 +52,19 @@ impl<O> Scope<O> {
             Err((future, reason)) => Err(SpawnError::new(future, reason)),
         }
     }
+
+    /// Starts a child with a handle, and polls it at once where its executor is the run loop of this thread.
+    #[inline]
+    pub(super) fn start_eagerly<F: Future, W: Attach<O>>(
+        &self,
+        future: Spawnable<F>,
+        attachment: W,
+        location: &'static Location<'static>,
+    ) -> Result<Handle<F::Output>, SpawnError<F>> {
+        let ending = ToHandle::new(location, BehindChildHandle::new(attachment));
+        match self.block.add(future, ending, location) {
+            Ok(child) => Ok(Handle::new(child.run_with_handle())),
+            Err((future, reason)) => Err(SpawnError::new(future, reason)),
+        }
+    }
 }

@@ -230,6 +230,12 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
         self.into_queued().post();
     }
 
+    /// Runs the task at once, if its executor is the run loop of this thread. Posts it otherwise.
+    #[inline]
+    pub(crate) fn run_or_post(self) {
+        self.into_queued().run_or_post();
+    }
+
     /// Returns the runnable: for an executor that may run the task at once.
     pub(crate) fn into_runnable(self) -> Runnable {
         self.into_queued().into_runnable()

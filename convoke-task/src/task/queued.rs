@@ -4,8 +4,9 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::raw::{OwnerId, Runnable};
+use convoke_core::raw::{OwnerId, Runnable, watching};
 use convoke_core::{Env, ExecutorRef};
+use convoke_exec::raw::Runner;
 
 use super::header::{NotLeft, TaskHeader};
 
@@ -66,6 +67,18 @@ impl Queued {
     pub(super) fn post(self) {
         if let Err(queued) = self.queue_locally() {
             queued.post_through_clone();
+        }
+    }
+
+    /// Runs the task on this thread, inside the poll that this is called from, if the run loop of this thread would
+    /// run it next. Posts it otherwise.
+    #[inline]
+    pub(super) fn run_or_post(self) {
+        if Runner::current(|runner| self.queues_in(runner.owner())).unwrap_or(false) {
+            let _set_aside = watching::set_aside();
+            self.into_runnable().run();
+        } else {
+            self.post_through_clone();
         }
     }
 

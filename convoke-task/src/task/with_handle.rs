@@ -33,6 +33,7 @@ use super::ending::Ending;
 use super::handle_kind::HandleKind;
 use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
+use super::new_task::NewTask;
 use super::parent_link::ParentLink;
 use super::reference::{Alive, Leaving, Left, TaskRef};
 use super::stop_walk::StopWalk;
@@ -172,9 +173,20 @@ unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
 
 impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
     /// Posts the task to its executor, and returns the handle's end.
-    // `NewTask::create` has checked that the future stays on its thread if the handle does.
     #[inline]
     pub(crate) fn post_with_handle(self) -> Join<F::Output, K> {
+        self.begin_with_handle(NewTask::post)
+    }
+
+    /// Runs the task at once, if its executor is the run loop of this thread, or posts it. Returns the handle's end.
+    #[inline]
+    pub(crate) fn run_with_handle(self) -> Join<F::Output, K> {
+        self.begin_with_handle(NewTask::run_or_post)
+    }
+
+    // `NewTask::create` has checked that the future stays on its thread if the handle does.
+    #[inline]
+    fn begin_with_handle(self, begin: impl FnOnce(NewTask<F, WithHandle<E, K>>)) -> Join<F::Output, K> {
         const {
             assert!(
                 Cell::<F, WithHandle<E, K>>::ENDING_AT == Shared::<K>::OFFSET,
@@ -187,8 +199,8 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
         };
         let cell = self.task().cell();
         // Rule 1: the task was made with one reference for the handle, or with the mark of a local one, and
-        // posting consumes `self`.
-        self.post();
+        // beginning consumes `self`.
+        begin(self.into_task());
         Join {
             child: cell.cast(),
             outcome: Cell::outcome_at(cell),

@@ -31,7 +31,7 @@ pub(super) const SERVERS: [CoresServer; 4] = [
 const ROUNDS: u64 = 50_000;
 
 /// Computes, and changes no byte of the message, so that the load finds its echo.
-fn compute(message: &[u8]) {
+pub(super) fn compute(message: &[u8]) {
     let mut sum: u64 = message.iter().map(|byte| u64::from(*byte)).sum();
     for round in 0..ROUNDS {
         sum = black_box(sum).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ round;
