@@ -50,7 +50,7 @@ async fn open(options: &PoolOptions, server: &Server, status: &Arc<Status>) -> i
     let mut config = options.config.clone();
     let mode = tls::mode(&config, options.encryption.can_encrypt(), server)?;
     config.ssl_mode(mode);
-    let socket = server.connect().await?.compat();
+    let socket = server.connect(options.keep_alive).await?.compat();
     let status = status.clone();
     let stream = match (mode, config.get_ssl_negotiation()) {
         (SslMode::Disable, _) => Watched::new(socket, false, status),

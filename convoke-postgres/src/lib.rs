@@ -85,7 +85,7 @@ mod transaction;
 pub use connection::Connection;
 pub use error::Error;
 pub use listener::{Listener, NOTIFICATIONS};
-pub use options::{ACQUIRE_TIME, CANCEL_TIME, CONNECT_TIME, CONNECTIONS, IDLE_TIME, PoolOptions};
+pub use options::{ACQUIRE_TIME, CANCEL_TIME, CONNECT_TIME, CONNECTIONS, IDLE_TIME, KEEP_ALIVE, PoolOptions};
 pub use pool::{Pool, PoolStatus};
 pub use session::STATEMENTS;
 pub use transaction::{Begin, Isolation, Transaction};

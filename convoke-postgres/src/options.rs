@@ -20,6 +20,8 @@ pub const ACQUIRE_TIME: Duration = Duration::from_secs(30);
 pub const CANCEL_TIME: Duration = Duration::from_secs(5);
 /// Time that a connection may be unused. Then it is closed, and not handed out again.
 pub const IDLE_TIME: Duration = Duration::from_secs(600);
+/// Time that a server may be silent before it is probed: one that has crashed is found out also while a statement waits.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Options of a [`Pool`], and the way to open it: [`run`](PoolOptions::run).
 ///
@@ -30,6 +32,7 @@ pub const IDLE_TIME: Duration = Duration::from_secs(600);
 /// | [`connect_time`](PoolOptions::connect_time) | 10 s | fails with [`Error::Connect`](crate::Error::Connect) |
 /// | [`cancel_time`](PoolOptions::cancel_time) | 5 s | the connection is cut |
 /// | [`idle_time`](PoolOptions::idle_time) | 10 min | the connection is closed |
+/// | [`keep_alive`](PoolOptions::keep_alive) | 30 s | the server is probed, and the connection breaks if it is gone |
 #[derive(Clone)]
 pub struct PoolOptions {
     pub(crate) config: Config,
@@ -39,6 +42,7 @@ pub struct PoolOptions {
     pub(crate) acquire_time: Duration,
     pub(crate) cancel_time: Duration,
     pub(crate) idle_time: Duration,
+    pub(crate) keep_alive: Duration,
 }
 
 impl PoolOptions {
@@ -47,12 +51,13 @@ impl PoolOptions {
     pub fn new(config: Config) -> Self {
         Self {
             config,
-            encryption: Encryption::default(),
+            encryption: Encryption::none(),
             connections: CONNECTIONS,
             connect_time: CONNECT_TIME,
             acquire_time: ACQUIRE_TIME,
             cancel_time: CANCEL_TIME,
             idle_time: IDLE_TIME,
+            keep_alive: KEEP_ALIVE,
         }
     }
 
@@ -84,6 +89,12 @@ impl PoolOptions {
     /// Sets the time that a connection may be unused before it is closed.
     pub fn idle_time(mut self, time: Duration) -> Self {
         self.idle_time = time;
+        self
+    }
+
+    /// Sets the time that a server may be silent before it is probed (TCP keep-alive).
+    pub fn keep_alive(mut self, time: Duration) -> Self {
+        self.keep_alive = time;
         self
     }
 

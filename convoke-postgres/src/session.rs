@@ -287,7 +287,11 @@ impl Drop for UnderWay<'_> {
 async fn unless_stopped() {
     poll_fn(|cx| {
         let is_stopped = Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
-        if is_stopped || !budget::may_proceed(cx) { Poll::Pending } else { Poll::Ready(budget::spend()) }
+        if is_stopped || !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
+        budget::spend();
+        Poll::Ready(())
     })
     .await;
 }

@@ -3,6 +3,7 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 use convoke_net::net::{ConnectOptions, SocketOption, TcpStream};
 use futures_io::{AsyncRead, AsyncWrite};
@@ -57,10 +58,12 @@ impl Server {
     }
 
     /// Connects to the server.
-    pub(crate) async fn connect(&self) -> io::Result<Socket> {
+    pub(crate) async fn connect(&self, keep_alive: Duration) -> io::Result<Socket> {
         match self {
             Self::Tcp { host, port, .. } => {
-                let options = ConnectOptions::new().option(SocketOption::NoDelay(true));
+                let options = ConnectOptions::new()
+                    .option(SocketOption::NoDelay(true))
+                    .option(SocketOption::KeepAlive(Some(keep_alive)));
                 TcpStream::connect_with((host.as_str(), *port), options).await.map(Socket::Tcp)
             }
             #[cfg(unix)]

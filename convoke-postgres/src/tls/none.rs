@@ -9,10 +9,14 @@ pub(crate) type Encrypted = tokio_postgres::tls::NoTlsStream;
 pub(crate) type Handshake = tokio_postgres::NoTls;
 
 /// How connections are encrypted: not at all.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Encryption;
 
 impl Encryption {
+    pub(crate) fn none() -> Self {
+        Self
+    }
+
     pub(crate) fn can_encrypt(&self) -> bool {
         false
     }

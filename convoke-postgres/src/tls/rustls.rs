@@ -18,7 +18,7 @@ use crate::status::Watched;
 pub(crate) struct Encrypted(Watched<Compat<TlsStream<Compat<Plain>>>>);
 
 /// How connections are encrypted.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Encryption(Option<TlsConnector>);
 
 /// How one connection is encrypted.
@@ -29,6 +29,10 @@ pub(crate) struct Handshake {
 }
 
 impl Encryption {
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     pub(crate) fn by(connector: TlsConnector) -> Self {
         Self(Some(connector))
     }

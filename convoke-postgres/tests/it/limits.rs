@@ -122,6 +122,23 @@ fn a_server_that_crashes_is_found_again() {
 }
 
 #[test]
+fn a_server_that_crashes_while_it_works_on_a_statement_is_found_out() {
+    let fake = Fake::default();
+    let mut sim = Sim::new(1);
+    hosts(&mut sim, &fake, options().keep_alive(seconds(20)), async |pool| {
+        let begun = now();
+        let ended = pool.transaction(async |tx| tx.query("SELECT pg_sleep(3600)", &[]).await).await;
+        assert!(matches!(ended, Err(Error::Postgres(_))), "{ended:?}");
+        assert!(now() - begun < seconds(60), "{:?}", now() - begun);
+        pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await
+    });
+    sim.at(seconds(5), |sim| sim.crash("database"));
+    sim.at(seconds(6), |sim| sim.restart("database"));
+    sim.run();
+    assert_eq!(fake.connections(), 2);
+}
+
+#[test]
 fn the_end_of_a_pool_does_not_wait_for_a_connection_that_somebody_keeps() {
     let fake = Fake::default();
     let mut sim = Sim::new(1);

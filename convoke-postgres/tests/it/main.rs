@@ -1,9 +1,9 @@
-//! Tests of the pool: against a server that is part of the simulation, and, where `CONVOKE_TEST_POSTGRES` names one, against
-//! PostgreSQL.
+//! Tests of the pool, against a server that is a part of the simulation.
 
 #![allow(missing_docs)]
 
 mod fake;
+mod fleet;
 mod harness;
 mod limits;
 mod statements;
