@@ -16,6 +16,7 @@ const FLOORS: &[&[&str]] = &[
     &["convoke-uring", "convoke-poll", "convoke-sim"],
     &["convoke-tls"],
     &["convoke-http", "convoke-tokio"],
+    &["convoke-postgres"],
     &["convoke"],
     &["convoke-bench"],
 ];

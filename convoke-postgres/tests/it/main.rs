@@ -1,0 +1,12 @@
+//! Tests of the pool, against a server that is a part of the simulation.
+
+#![allow(missing_docs)]
+
+mod fake;
+mod fleet;
+mod harness;
+mod limits;
+mod statements;
+mod stops;
+mod tls;
+mod transactions;
