@@ -90,8 +90,12 @@ pub mod raw {
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
-        OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, outside_a_task,
+        OwnerRef, Pause, Polled, StopWatch, UnderWay, WakerMark, current_allocator, outside_a_task,
     };
+    pub use crate::frames::frame_arc::FrameArc;
+    pub use crate::frames::frame_box::FrameBox;
+    pub use crate::frames::frame_vec::{FrameMemory, FrameVec};
+    pub use crate::frames::frame_waker::FrameWake;
     pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
     pub use crate::random::Random;

@@ -4,19 +4,14 @@
 
 #![allow(unsafe_code)]
 
-use core::alloc::Layout;
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
 use convoke_core::FrameAllocator;
-use convoke_core::raw::Frame;
-
-use crate::pinned;
+use convoke_core::raw::{FrameBox, current_allocator};
 
 /// Moves a future into memory of the running task's frame allocator; outside a task, of the default one.
 ///
@@ -81,16 +76,7 @@ pub fn try_frame<F: Future>(future: F) -> Result<Framed<F>, F> {
 /// Moves a value that contains a future into memory of this frame allocator.
 #[inline]
 fn allocate<F>(future: F, allocator: FrameAllocator) -> Result<Framed<F>, F> {
-    let layout = Layout::new::<F>();
-    let memory = if layout.size() == 0 {
-        Some(NonNull::dangling())
-    } else {
-        allocator.allocate(layout).map(NonNull::cast)
-    };
-    let Some(memory) = memory else { return Err(future) };
-    // SAFETY: the memory has the layout of `F`, or `F` has no size.
-    unsafe { memory.write(future) };
-    Ok(Framed { future: memory, allocator, _owned: PhantomData })
+    Ok(Framed { future: FrameBox::try_new_in(allocator, future)? })
 }
 
 /// Moves a future into memory of the frame allocator, and erases its type: for futures of several types in
@@ -142,8 +128,7 @@ pub(crate) fn frame_clean_up<'a, T>(
 fn erase<'a, T>(
     framed: Framed<impl Future<Output = T> + Send + 'a>,
 ) -> Framed<dyn Future<Output = T> + Send + 'a> {
-    // SAFETY: unsizing does not change the address.
-    unsafe { framed.with_pointer(|future| future as *mut (dyn Future<Output = T> + Send + 'a)) }
+    Framed { future: framed.future.into_dyn_future() }
 }
 
 /// Moves a future that is not `Send` into memory of the frame allocator, and erases its type. Otherwise as
@@ -151,26 +136,15 @@ fn erase<'a, T>(
 #[inline]
 #[track_caller]
 pub fn frame_dyn_local<'a, T>(future: impl Future<Output = T> + 'a) -> Framed<dyn Future<Output = T> + 'a> {
-    // SAFETY: unsizing does not change the address.
-    unsafe { frame(future).with_pointer(|future| future as *mut (dyn Future<Output = T> + 'a)) }
+    Framed { future: frame(future).future.into_dyn_local_future() }
 }
 
 /// A future in memory of a frame allocator: see [`frame`] and [`frame_dyn`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Framed<F: ?Sized> {
-    /// Owned, and pinned: it does not move before it is dropped.
-    future: NonNull<F>,
-    allocator: FrameAllocator,
-    _owned: PhantomData<F>,
+    /// Never taken apart: the future is pinned.
+    future: FrameBox<F>,
 }
-
-// SAFETY: it owns the future, as a `Box` does.
-unsafe impl<F: Send + ?Sized> Send for Framed<F> {}
-// SAFETY: `&Framed<F>` gives no more than `&F`, as with a `Box`.
-unsafe impl<F: Sync + ?Sized> Sync for Framed<F> {}
-
-// The future does not move when this does.
-impl<F: ?Sized> Unpin for Framed<F> {}
 
 impl<F> Framed<F> {
     /// Moves a value that contains a future into memory of the current frame allocator: see [`frame`].
@@ -190,10 +164,8 @@ impl<F> Framed<F> {
     /// # Safety
     /// `unsize` returns the address that it is given.
     pub(crate) unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
-        let mut this = ManuallyDrop::new(self);
-        let allocator = core::mem::replace(&mut this.allocator, FrameAllocator::recycling());
-        let future = NonNull::new(unsize(this.future.as_ptr())).expect("the address stays");
-        Framed { future, allocator, _owned: PhantomData }
+        // SAFETY: the contract of this function, which is that of `FrameBox`.
+        Framed { future: unsafe { self.future.with_pointer(unsize) } }
     }
 }
 
@@ -201,7 +173,7 @@ impl<F: ?Sized> Framed<F> {
     /// Returns the address of the future, which is valid until this is dropped.
     #[inline]
     pub(crate) fn pointer(&self) -> NonNull<F> {
-        self.future
+        FrameBox::pointer(&self.future)
     }
 }
 
@@ -210,43 +182,9 @@ impl<F: Future + ?Sized> Future for Framed<F> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the future is owned, and does not move until it is dropped in place.
-        unsafe { Pin::new_unchecked(self.future.as_mut()) }.poll(cx)
+        // SAFETY: the box is owned, and never taken apart: the future does not move until it is dropped in place.
+        unsafe { Pin::new_unchecked(&mut *self.future) }.poll(cx)
     }
-}
-
-impl<F: ?Sized> Drop for Framed<F> {
-    // Not inlined: it is copied to wherever one is dropped.
-    #[inline(never)]
-    fn drop(&mut self) {
-        /// Frees the memory, also if the destructor of the future panics.
-        struct Free<'a>(&'a FrameAllocator, NonNull<u8>, Layout);
-
-        impl Drop for Free<'_> {
-            #[inline]
-            fn drop(&mut self) {
-                if self.2.size() != 0 {
-                    // SAFETY: it came from this allocator with this layout, and its contents were dropped.
-                    unsafe { self.0.deallocate(self.1, self.2) };
-                }
-            }
-        }
-
-        // SAFETY: the future is alive until it is dropped below.
-        let layout = unsafe { pinned::layout(self.future) };
-        let _memory = Free(&self.allocator, self.future.cast(), layout);
-        // SAFETY: the future is owned, and is not used again.
-        unsafe { self.future.drop_in_place() };
-    }
-}
-
-/// Returns the frame allocator of the running task, or the default.
-#[inline]
-fn current_allocator() -> FrameAllocator {
-    Frame::current(|frame| match frame {
-        Some(frame) => frame.allocator().clone(),
-        None => FrameAllocator::default(),
-    })
 }
 
 #[cold]
@@ -260,6 +198,7 @@ fn no_memory<F>(_: &F) -> ! {
 
 impl<F: ?Sized> fmt::Debug for Framed<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Framed").field("allocator", &self.allocator).finish_non_exhaustive()
+        let allocator = FrameBox::allocator(&self.future);
+        f.debug_struct("Framed").field("allocator", allocator).finish_non_exhaustive()
     }
 }

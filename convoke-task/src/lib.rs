@@ -32,7 +32,7 @@ pub mod cleanup;
 pub mod concurrent;
 pub mod context;
 mod flow;
-mod frame_arc;
+mod frame_queue;
 mod framed;
 pub mod generator;
 pub mod hooks;

@@ -9,7 +9,8 @@ use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::raw::{
-    DropOutOfLine, Frame, FrameOwner, LastUse, OutOfLine, Overlay, Polled, StopWatch, outside_a_task,
+    DropOutOfLine, Frame, FrameArc, FrameOwner, LastUse, OutOfLine, Overlay, Polled, StopWatch,
+    outside_a_task,
 };
 use convoke_core::{Env, StopReason};
 
@@ -60,7 +61,7 @@ pub struct Region {
 }
 
 /// The environment inside a region, if something has asked for it.
-struct LazySurroundings(OnceCell<Box<Surroundings>>);
+struct LazySurroundings(OnceCell<FrameArc<Surroundings>>);
 
 impl DropOutOfLine for LazySurroundings {
     #[cold]
@@ -310,7 +311,7 @@ impl Region {
     fn env_under(&self, overlay: Option<&Overlay>, outer: &Frame<'_>, reason: Option<StopReason>) -> &Env {
         let make = || {
             let deadline = self.deadline_in(outer);
-            Box::new(match overlay {
+            FrameArc::in_task(match overlay {
                 None => Surroundings::new(outer.env(), deadline),
                 Some(overlay) => Surroundings::new(&outer.env().overlaid(overlay), deadline),
             })

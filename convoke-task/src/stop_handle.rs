@@ -1,8 +1,8 @@
 //! `StopHandle`: asks one task to stop, apart from the handle that awaits it.
 
+use convoke_core::raw::FrameArc;
 use core::fmt;
 use core::task::Waker;
-use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::wake_if_any;
@@ -39,7 +39,7 @@ pub struct StopHandle(Target);
 #[derive(Clone)]
 enum Target {
     Child(Asker),
-    LocalChild(Arc<LocalStop>),
+    LocalChild(FrameArc<LocalStop>),
     Launched(StopSource),
 }
 
@@ -48,7 +48,7 @@ impl StopHandle {
         Self(Target::Child(child))
     }
 
-    pub(crate) fn of_local_child(child: Arc<LocalStop>) -> Self {
+    pub(crate) fn of_local_child(child: FrameArc<LocalStop>) -> Self {
         Self(Target::LocalChild(child))
     }
 

@@ -19,6 +19,6 @@ pub mod prelude {
         Env, Executor, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, StopToken,
     };
     pub use convoke_sender::prelude::*;
-    pub use convoke_sender::{CountingScope, sync_wait, sync_wait_with};
+    pub use convoke_sender::{CountingScope, sync_wait, sync_wait_with, try_task};
     pub use convoke_task::task;
 }

@@ -143,7 +143,9 @@ pub fn abort_on_unwind<T>(f: impl FnOnce() -> T) -> T {
     impl Drop for AbortOnDrop {
         #[cold]
         fn drop(&mut self) {
-            abort_with(&"a sender's `connect` or an operation's `start` panicked, which they must not. Aborting.");
+            abort_with(
+                &"a sender's `connect` or an operation's `start` panicked, which they must not. Aborting.",
+            );
         }
     }
     let guard = AbortOnDrop;

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::mem;
 
-use super::local::Entry;
+use super::local::Locals;
 use super::{Env, EnvStop, FrameAllocator, Local};
 use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 use crate::stop::StopToken;
@@ -19,13 +19,14 @@ pub(super) struct ChangedParts {
     pub(super) executor: Option<ExecutorRef>,
     pub(super) stop: Option<StopToken>,
     pub(super) allocator: Option<FrameAllocator>,
-    pub(super) locals: Vec<Entry>,
+    /// The values that are set, the newest first. No other environment shares them.
+    pub(super) locals: Locals,
 }
 
 impl Changes {
     /// Creates an empty set.
     pub const fn new() -> Self {
-        let parts = ChangedParts { executor: None, stop: None, allocator: None, locals: Vec::new() };
+        let parts = ChangedParts { executor: None, stop: None, allocator: None, locals: Locals::EMPTY };
         Self { parts: OutOfLine::new(parts) }
     }
 
@@ -48,9 +49,14 @@ impl Changes {
         self
     }
 
-    /// Sets the value of a key.
-    pub fn local<T: Send + Sync + 'static>(mut self, key: &'static Local<T>, value: T) -> Self {
-        self.parts.locals.push(Entry::new(key, value));
+    /// Sets the value of a key, which lies in memory of this allocator.
+    pub(crate) fn local_in<T: Send + Sync + 'static>(
+        mut self,
+        allocator: &FrameAllocator,
+        key: &'static Local<T>,
+        value: T,
+    ) -> Self {
+        self.parts.locals.set(allocator, key, value);
         self
     }
 
@@ -75,9 +81,7 @@ impl Changes {
         if let Some(allocator) = parts.allocator.take() {
             env.allocator = allocator;
         }
-        for entry in mem::take(&mut parts.locals) {
-            env.locals.push(entry);
-        }
+        env.locals.put_on_top(mem::replace(&mut parts.locals, Locals::EMPTY));
     }
 }
 
@@ -100,7 +104,7 @@ impl fmt::Debug for Changes {
             .field("executor", &self.parts.executor)
             .field("stop", &self.parts.stop)
             .field("allocator", &self.parts.allocator)
-            .field("locals", &self.parts.locals.len())
+            .field("locals", &self.parts.locals)
             .finish()
     }
 }

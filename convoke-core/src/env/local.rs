@@ -1,11 +1,15 @@
 //! Typed keys and their values: what else a program wants to pass down to its work.
 
+#![allow(unsafe_code)]
+
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
-use std::sync::Arc;
 
+use crate::frames::FrameAllocator;
+use crate::frames::frame_arc::FrameArc;
+use crate::frames::frame_box::FrameBox;
 use crate::report_panic::contain;
 
 /// A key for a value in the environment. It is a `static`; its address is its identity.
@@ -49,49 +53,38 @@ impl<T> fmt::Debug for Local<T> {
     }
 }
 
-/// A value with its key, not in an environment yet.
-pub(super) struct Entry {
-    name: &'static str,
-    /// The address of the key, which is its identity.
-    key: usize,
-    /// Set until it is dropped.
-    value: Option<Box<dyn Any + Send + Sync>>,
-}
-
-/// Drops the value. Its panic is contained: the last handle of an environment is dropped by a task that has ended, or by
-/// an operation that has completed, and whoever waits for them must be told.
-impl Drop for Entry {
-    fn drop(&mut self) {
-        let (name, value) = (self.name, self.value.take());
-        contain(|panic| eprintln!("convoke: the value of the local `{name}` {panic} when it was dropped"), || drop(value));
-    }
-}
-
-impl Entry {
-    pub(super) fn new<T: Send + Sync + 'static>(key: &'static Local<T>, value: T) -> Self {
-        Self { name: key.name, key: ptr::from_ref(key).addr(), value: Some(Box::new(value)) }
-    }
-}
-
 /// The values of an environment: a list that shares its tail with the parent's.
 #[derive(Clone)]
 pub(super) struct Locals {
-    newest: Option<Arc<Node>>,
+    newest: Option<FrameArc<Node>>,
     /// The address of the first node that belongs to the parent, or 0. From there on keys that are not
     /// inherited are skipped.
     border: usize,
 }
 
 struct Node {
-    entry: Entry,
-    older: Option<Arc<Node>>,
+    name: &'static str,
+    /// The address of the key, which is its identity.
+    key: usize,
+    /// Set until the node is dropped.
+    value: Option<AnyValue>,
+    older: Option<FrameArc<Node>>,
 }
 
-/// Drops the older values in a loop: there may be more of them than the stack is deep.
+type AnyValue = FrameBox<dyn Any + Send + Sync>;
+
+/// Drops the value, and the older ones in a loop: there may be more of them than the stack is deep. A panic of a value is
+/// contained: the last handle of an environment is dropped by a task that has ended, or by an operation that has
+/// completed, and whatever waits for them must be told.
 impl Drop for Node {
     fn drop(&mut self) {
+        let (name, value) = (self.name, self.value.take());
+        contain(
+            |panic| eprintln!("convoke: the value of the local `{name}` {panic} when it was dropped"),
+            || drop(value),
+        );
         let mut next = self.older.take();
-        while let Some(mut node) = next.and_then(Arc::into_inner) {
+        while let Some(mut node) = next.and_then(FrameArc::into_inner) {
             next = node.older.take();
         }
     }
@@ -104,21 +97,48 @@ impl Locals {
         let mut own = true;
         let mut next = &self.newest;
         while let Some(node) = next {
-            own &= Arc::as_ptr(node).addr() != self.border;
-            if node.entry.key == ptr::from_ref(key).addr() && (own || key.inherited) {
-                return node.entry.value.as_ref()?.downcast_ref();
+            own &= FrameArc::as_raw(node).addr().get() != self.border;
+            if node.key == ptr::from_ref(key).addr() && (own || key.inherited) {
+                return node.value.as_ref()?.downcast_ref();
             }
             next = &node.older;
         }
         None
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
-        self.newest = Some(Arc::new(Node { entry, older: self.newest.take() }));
+    /// Sets the value of a key, in memory of this allocator.
+    pub(super) fn set<T: Send + Sync + 'static>(
+        &mut self,
+        allocator: &FrameAllocator,
+        key: &'static Local<T>,
+        value: T,
+    ) {
+        let value = FrameBox::new_in(allocator.clone(), value);
+        // SAFETY: unsizing does not change the address.
+        let value: AnyValue = unsafe { value.with_pointer(|value| value as *mut (dyn Any + Send + Sync)) };
+        let (key, name) = (ptr::from_ref(key).addr(), key.name);
+        self.newest = Some(FrameArc::new_in(
+            allocator,
+            Node { name, key, value: Some(value), older: self.newest.take() },
+        ));
+    }
+
+    /// Puts values that no other list shares before those of this one.
+    pub(super) fn put_on_top(&mut self, mut values: Self) {
+        let mut last = &mut values.newest;
+        while let Some(node) = last {
+            last = &mut FrameArc::get_mut(node).expect("a list of changes is not shared").older;
+        }
+        *last = self.newest.take();
+        self.newest = values.newest;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.newest.is_none()
     }
 
     pub(super) fn child(&self) -> Self {
-        let border = self.newest.as_ref().map_or(0, |node| Arc::as_ptr(node).addr());
+        let border = self.newest.as_ref().map_or(0, |node| FrameArc::as_raw(node).addr().get());
         Self { newest: self.newest.clone(), border }
     }
 }
@@ -128,7 +148,7 @@ impl fmt::Debug for Locals {
         let mut list = f.debug_list();
         let mut next = &self.newest;
         while let Some(node) = next {
-            list.entry(&node.entry.name);
+            list.entry(&node.name);
             next = &node.older;
         }
         list.finish()

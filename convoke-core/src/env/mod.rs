@@ -115,7 +115,7 @@ impl Env {
 
     /// Returns an owned stop token.
     pub fn stop_token(&self) -> StopToken {
-        self.stop().to_token()
+        self.stop().to_token_in(self.allocator())
     }
 
     /// Returns the allocator for the frames of tasks below.

@@ -24,9 +24,7 @@ impl Overlay {
         };
         let allocator = changes.parts.allocator.take().unwrap_or_else(|| allocator.clone());
         let mut locals = locals.clone();
-        for entry in core::mem::take(&mut changes.parts.locals) {
-            locals.push(entry);
-        }
+        locals.put_on_top(core::mem::replace(&mut changes.parts.locals, Locals::EMPTY));
         Self { allocator, locals }
     }
 

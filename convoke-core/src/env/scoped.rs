@@ -12,6 +12,7 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
+use super::local::Locals;
 use super::{Changes, Env, EnvStop, Overlay, Parts};
 use crate::stop::InPlaceStop;
 
@@ -52,9 +53,8 @@ impl ScopedEnv {
         if !changes.locals.is_empty() {
             replace_lent(&mut this.env.parts.locals, parent.parts.locals.clone());
             this.own_locals = true;
-            for entry in mem::take(&mut changes.locals) {
-                this.env.parts.locals.push(entry);
-            }
+            let values = mem::replace(&mut changes.locals, Locals::EMPTY);
+            this.env.parts.locals.put_on_top(values);
         }
         this
     }

@@ -29,10 +29,12 @@
 //! | `flags.rs` | the flags of a frame; how a task wakes itself |
 //! | `foreign.rs` | the policy for futures of other crates that wait when a stop is requested |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
+//! | `memory.rs` | the frame allocator of the running task; stop sources and locals in its memory |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
 //! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
 //! | `until_stopped.rs` | waits until a stop is requested, without ending by it |
+//! | `wake_on_stop.rs` | a waker that is called when a stop is requested |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
@@ -43,16 +45,19 @@ mod environment;
 mod flags;
 mod foreign;
 mod kept;
+mod memory;
 mod owner;
 mod pause;
 mod stop_again;
 mod until_stopped;
+mod wake_on_stop;
 mod waker_mark;
 mod watch;
 
 use flags::{ASKED, CAUGHT, HELD, KEPT, OUTERMOST, SHELTERED, asked_flag};
 pub use foreign::{FOREIGN_FUTURES, ForeignFutures};
 pub use kept::{KeepsFrame, KeptFrame};
+pub use memory::current_allocator;
 pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef, UnderWay};
 pub use pause::Pause;
 pub use until_stopped::UntilStopped;

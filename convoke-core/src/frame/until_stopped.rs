@@ -4,25 +4,19 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 
+use super::wake_on_stop::WakeOnStop;
 use super::{Frame, StopWatch, budget};
-use crate::{Panic, StopReason, StopToken};
+use crate::{StopReason, StopToken};
 
 /// Future of [`StopToken::stopped`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct UntilStopped {
     token: StopToken,
-    registered: Option<Registered>,
+    registered: Option<WakeOnStop>,
     watch: StopWatch,
     location: &'static Location<'static>,
-}
-
-/// A callback that wakes the waiter.
-struct Registered {
-    waker: Waker,
-    // Boxed: it stays in place while it is registered, and the future may be moved.
-    _callback: Pin<Box<dyn Send>>,
 }
 
 impl StopToken {
@@ -73,23 +67,18 @@ impl UntilStopped {
             return Poll::Ready(reason);
         }
         let waker = cx.waker();
-        if !self.token.stop_possible() || self.registered.as_ref().is_some_and(|it| it.waker.will_wake(waker))
-        {
+        if !self.token.stop_possible() || self.registered.as_ref().is_some_and(|it| it.is_of(waker)) {
             return Poll::Pending;
         }
         self.unregister();
-        let call = waker.clone();
-        let callback = Box::pin(self.token.clone().on_stop(move |_: StopReason| call.wake()));
-        callback.as_ref().register();
-        self.registered = Some(Registered { waker: waker.clone(), _callback: callback });
+        self.registered = Some(WakeOnStop::new(self.token.clone(), waker));
         // A request that came meanwhile has woken the task already.
         Poll::Pending
     }
 
-    /// Drops the registration. A foreign waker may panic when it is dropped, which the panic hook has reported.
     fn unregister(&mut self) {
         if let Some(registered) = self.registered.take() {
-            let _ = Panic::catch(|| drop(registered));
+            registered.unregister();
         }
     }
 }

@@ -6,11 +6,10 @@
 
 use core::fmt;
 use core::mem::ManuallyDrop;
-use core::pin::Pin;
 use core::task::{Context, Waker};
 
 use super::Frame;
-use crate::{Panic, StopReason, StopToken};
+use super::wake_on_stop::WakeOnStop;
 
 /// The stop registration of a future that waits. One word, and free as long as it is polled with its task's
 /// own waker.
@@ -18,7 +17,7 @@ use crate::{Panic, StopReason, StopToken};
 pub struct StopWatch {
     /// Dropped by `drop` and not by the compiler: it is hardly ever there, and the code that drops it is
     /// long.
-    registered: ManuallyDrop<Option<Box<Registered>>>,
+    registered: ManuallyDrop<Option<WakeOnStop>>,
 }
 
 impl Drop for StopWatch {
@@ -33,12 +32,6 @@ impl Drop for StopWatch {
 // SAFETY: a shared reference allows only `Debug`, which reads if there is a registration. Everything that touches
 // the waker or the callback takes `&mut self`.
 unsafe impl Sync for StopWatch {}
-
-struct Registered {
-    waker: Waker,
-    token: StopToken,
-    _callback: Pin<Box<dyn Send>>,
-}
 
 impl StopWatch {
     /// Creates one that is not registered.
@@ -60,25 +53,22 @@ impl StopWatch {
     fn register(&mut self, frame: &Frame<'_>, waker: &Waker) {
         let token = frame.env().stop_token();
         if let Some(registered) = &*self.registered
-            && registered.token == token
-            && registered.waker.will_wake(waker)
+            && *registered.token() == token
+            && registered.is_of(waker)
         {
             return;
         }
-        *self.registered = token.stop_possible().then(|| {
-            let call = waker.clone();
-            let callback = Box::pin(token.clone().on_stop(move |_: StopReason| call.wake()));
-            callback.as_ref().register();
-            Box::new(Registered { waker: waker.clone(), token, _callback: callback })
-        });
+        let new = token.stop_possible().then(|| WakeOnStop::new(token, waker));
+        let before = core::mem::replace(&mut *self.registered, new);
+        drop(before);
     }
 
-    /// Drops the registration. A foreign waker may panic when it is dropped. The panic hook has reported it;
-    /// it must not unwind the future, which may be about to return its result.
+    /// Drops the registration.
     #[cold]
     fn unregister(&mut self) {
-        let registered = self.registered.take();
-        let _ = Panic::catch(|| drop(registered));
+        if let Some(registered) = self.registered.take() {
+            registered.unregister();
+        }
     }
 }
 

@@ -14,11 +14,19 @@
 //! | [`Counting`] | counts the frames of another allocator, for tests |
 //!
 //! Any other [`Allocator`] is plugged in with [`FrameAllocator::new`].
+//!
+//! What else a task needs memory for lies in frames, too: `FrameArc`, `FrameBox` and `FrameVec` (in `raw`) are the
+//! `Arc`, `Box` and `Vec` of this crate and of those above. They fall back on the global allocator when there is no
+//! frame left, because a stop, a wake-up or a clean-up must not fail for lack of memory.
 
 mod allocator;
 mod bounded;
 mod counting;
 mod erased;
+pub(crate) mod frame_arc;
+pub(crate) mod frame_box;
+pub(crate) mod frame_vec;
+pub(crate) mod frame_waker;
 mod recycling;
 mod system;
 

@@ -15,6 +15,15 @@ pub(super) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { std::alloc::alloc(layout) })
 }
 
+/// Allocates memory for this layout. If there is none left, it ends the process, as `Box::new` does.
+#[inline]
+pub(super) fn allocate_or_abort(layout: Layout) -> NonNull<u8> {
+    match allocate(layout) {
+        Some(memory) => memory,
+        None => std::alloc::handle_alloc_error(layout),
+    }
+}
+
 /// Frees memory.
 ///
 /// # Safety

@@ -1,5 +1,6 @@
 //! A stop source inside an operation: no allocation, no reference count. Its tokens are borrowed. An owned
-//! token is that of a linked source on the heap, which is created when it is first asked for.
+//! token is that of a linked source in memory of a frame allocator, which is created when it is first asked
+//! for.
 //!
 //! Rules for the owner of an [`InPlaceStop`]:
 //! 1. It does not move from the first call of `token` on.
@@ -15,6 +16,8 @@ use super::source::Forward;
 use super::state::StopState;
 use super::token::Target;
 use super::{RawCallback, StopReason, StopRef, StopSource, StopToken};
+use crate::frames::FrameAllocator;
+use crate::frames::frame_box::FrameBox;
 use crate::sync::Mutex;
 
 /// A stop source that lies in its owner and does not move once it is in use.
@@ -24,13 +27,13 @@ use crate::sync::Mutex;
 /// with children.)
 pub struct InPlaceStop {
     state: StopState,
-    linked: Mutex<Option<Box<Linked>>>,
+    linked: Mutex<Option<FrameBox<Linked>>>,
     /// Makes the type not `Unpin`, so that `&mut self` is not exclusive for the compiler: dropping `linked`
     /// writes to the list in `state` through a pointer, and the other way round.
     _pinned: PhantomPinned,
 }
 
-/// The linked source on the heap. The callback comes first: dropping it removes it from the list of the
+/// The linked source. The callback comes first: dropping it removes it from the list of the
 /// `InPlaceStop`.
 struct Linked {
     callback: RawCallback<Forward>,
@@ -63,18 +66,16 @@ impl InPlaceStop {
 
     // Not inlined: most tokens are not in place.
     #[inline(never)]
-    pub(super) fn to_token(&self) -> StopToken {
+    pub(super) fn to_token(&self, allocator: &FrameAllocator) -> StopToken {
         let mut linked = self.linked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(linked) = &*linked {
             return linked.source.token();
         }
-        let source = match self.state.deadline() {
-            Some(deadline) => StopSource::with_deadline(deadline),
-            None => StopSource::new(),
-        };
+        let source = StopSource::new_in(allocator, self.state.deadline());
         let token = source.token();
         let forward = Forward(token.state.clone().expect("every source is created with a state"));
-        let linked = linked.insert(Box::new(Linked { callback: RawCallback::new(forward), source }));
+        let new = Linked { callback: RawCallback::new(forward), source };
+        let linked = linked.insert(FrameBox::new_in(allocator.clone(), new));
         // SAFETY: rule 1: we do not move, as the `StopRef` that calls this came from `token`. The callback
         // lies in a box that `drop` below destroys before the state, and the mutex makes this the only
         // registration. If a stop was requested already, it forwards at once, to a source that has no other

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use super::state::{Onward, StopState};
 use super::{RawCallback, StopReason, StopToken};
+use crate::frames::FrameAllocator;
+use crate::frames::frame_arc::FrameArc;
 use crate::out_of_line::OutOfLine;
-use crate::sync::Arc;
 
 /// The maker of a stop request. Its tokens see the request, and callbacks that are registered with them run.
 ///
@@ -36,28 +37,6 @@ pub struct StopSource {
 }
 
 impl StopSource {
-    /// Creates a source without a parent and without a deadline.
-    pub fn new() -> Self {
-        Self::with_deadline_option(None)
-    }
-
-    /// Creates a source that announces a deadline to everything below it. The source has no clock: the code
-    /// that sets the deadline also requests the stop.
-    pub fn with_deadline(deadline: Instant) -> Self {
-        Self::with_deadline_option(Some(deadline))
-    }
-
-    /// Creates a source that stops when `parent` does. It inherits the parent's deadline.
-    pub fn child_of(parent: &StopToken) -> Self {
-        Self::linked(parent, None)
-    }
-
-    /// Creates a source that stops when `parent` does, with a deadline. The earlier one of both deadlines
-    /// counts.
-    pub fn child_with_deadline(parent: &StopToken, deadline: Instant) -> Self {
-        Self::linked(parent, Some(deadline))
-    }
-
     /// Requests a stop and runs the callbacks on this thread. Returns true if this was the first request.
     ///
     /// # Panics
@@ -77,24 +56,31 @@ impl StopSource {
         self.token.stop_requested()
     }
 
-    fn with_deadline_option(deadline: Option<Instant>) -> Self {
-        let token = StopToken { state: Some(Arc::new(StopState::new(deadline))), link: None };
-        Self { token: OutOfLine::new(token) }
+    /// Creates a source without a parent, in memory of this allocator.
+    pub fn new_in(allocator: &FrameAllocator, deadline: Option<Instant>) -> Self {
+        let state = FrameArc::new_in(allocator, StopState::new(deadline));
+        Self { token: OutOfLine::new(StopToken { state: Some(state), link: None }) }
     }
 
-    fn linked(parent: &StopToken, deadline: Option<Instant>) -> Self {
+    /// Creates a source that stops when `parent` does, in memory of this allocator. The earlier one of both deadlines
+    /// counts.
+    pub(crate) fn linked_in(
+        allocator: &FrameAllocator,
+        parent: &StopToken,
+        deadline: Option<Instant>,
+    ) -> Self {
         let deadline = match (parent.deadline(), deadline) {
             (Some(inherited), Some(own)) => Some(inherited.min(own)),
             (inherited, own) => inherited.or(own),
         };
-        let mut source = Self::with_deadline_option(deadline);
+        let mut source = Self::new_in(allocator, deadline);
         if parent.stop_possible() {
-            source.token.link = Some(Link::new(source.state().clone(), parent.clone()));
+            source.token.link = Some(Link::new(allocator, source.state().clone(), parent.clone()));
         }
         source
     }
 
-    fn state(&self) -> &Arc<StopState> {
+    fn state(&self) -> &FrameArc<StopState> {
         self.token.state.as_ref().expect("every source is created with a state")
     }
 }
@@ -109,12 +95,6 @@ impl Clone for StopSource {
 impl Drop for StopSource {
     fn drop(&mut self) {
         self.state().source_dropped();
-    }
-}
-
-impl Default for StopSource {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -134,7 +114,7 @@ pub(super) struct Link {
 unsafe impl Sync for Link {}
 
 /// Passes a request on to the state that it owns.
-pub(super) struct Forward(pub(super) Arc<StopState>);
+pub(super) struct Forward(pub(super) FrameArc<StopState>);
 
 impl super::callback::OnStop for Forward {
     fn on_stop(self, reason: StopReason) {
@@ -147,9 +127,9 @@ impl super::callback::OnStop for Forward {
 }
 
 impl Link {
-    fn new(child: Arc<StopState>, parent: StopToken) -> Arc<Self> {
-        let link = Arc::new(Self { callback: RawCallback::new(Forward(child)), parent });
-        // SAFETY: the callback lies in the `Arc`, so it does not move. `unlink` removes it while the parent
+    fn new(allocator: &FrameAllocator, child: FrameArc<StopState>, parent: StopToken) -> FrameArc<Self> {
+        let link = FrameArc::new_in(allocator, Self { callback: RawCallback::new(Forward(child)), parent });
+        // SAFETY: the callback lies in the `FrameArc`, so it does not move. `unlink` removes it while the parent
         // token beside it, which keeps the source alive, still exists.
         unsafe { link.callback.register(link.parent.as_ref()) };
         link
@@ -176,7 +156,7 @@ impl Drop for Link {
         // Two threads that drop the last two tokens of a source at once may both find it shared. The later
         // one then gets here once more, a level deeper, and goes on with the loop.
         while let Some(mut link) = token.link.take()
-            && let Some(last) = Arc::get_mut(&mut link)
+            && let Some(last) = FrameArc::get_mut(&mut link)
         {
             token = last.unlink();
         }

@@ -12,15 +12,17 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::time::Instant;
 
 use super::lock::{Guard, Lock};
 use super::{InPlaceStop, StopReason};
 use crate::Panic;
+use crate::frames::frame_arc::FrameArc;
 use crate::intrusive_list::{IntrusiveList, Linked, Links};
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::sync::{Arc, thread};
+use crate::sync::thread;
 
 /// The state of one source, on the heap or in an operation.
 pub(crate) struct StopState {
@@ -66,12 +68,12 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// Creates one for a source in an `Arc`.
-    pub(super) fn counted(state: Arc<StopState>) -> Self {
-        let state = NonNull::new(Arc::into_raw(state).cast_mut()).expect("a pointer to a value is not null");
-        // SAFETY: `Onward::release` calls this once, with the pointer that `into_raw` returned.
-        let release = |owner: NonNull<()>| drop(unsafe { Arc::from_raw(owner.cast::<StopState>().as_ptr()) });
-        Self { state, owner: state.cast(), release }
+    /// Creates one for a source in a `FrameArc`.
+    pub(super) fn counted(state: FrameArc<StopState>) -> Self {
+        let state = ManuallyDrop::new(state);
+        // SAFETY: `Onward::release` calls this once, for the reference that was forgotten above.
+        let release = |owner: NonNull<()>| drop(unsafe { FrameArc::<StopState>::from_raw(owner) });
+        Self { state: NonNull::from(&**state), owner: FrameArc::as_raw(&state), release }
     }
 
     /// Creates one for a source inside an operation. Calls `release(owner)` once, when the callbacks have

@@ -4,19 +4,20 @@ use std::time::Instant;
 
 use super::source::Link;
 use super::state::StopState;
-use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource};
+use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason};
+use crate::frames::FrameAllocator;
+use crate::frames::frame_arc::FrameArc;
 use crate::out_of_line::{DropOutOfLine, LastUse};
-use crate::sync::Arc;
 
-/// A handle that sees the requests of one [`StopSource`]. Cheap to clone, and it keeps the source alive.
+/// A handle that sees the requests of one [`StopSource`](super::StopSource). Cheap to clone, and it keeps the source alive.
 ///
 /// The default token belongs to no source: no stop is ever requested through it, and it costs nothing.
 #[doc(alias = "CancellationToken")]
 #[derive(Clone, Debug, Default)]
 pub struct StopToken {
-    pub(super) state: Option<Arc<StopState>>,
+    pub(super) state: Option<FrameArc<StopState>>,
     /// Keeps a child registered with its parent for as long as there are tokens.
-    pub(super) link: Option<Arc<Link>>,
+    pub(super) link: Option<FrameArc<Link>>,
 }
 
 impl StopToken {
@@ -41,7 +42,7 @@ impl StopToken {
         self.as_ref().stop_requested()
     }
 
-    /// Returns true if a stop was requested, or can still be: while there is a [`StopSource`] of this token, or
+    /// Returns true if a stop was requested, or can still be: while there is a [`StopSource`](super::StopSource) of this token, or
     /// of a parent. False for the token of no source, and when all sources were dropped without a request.
     pub fn stop_possible(&self) -> bool {
         self.as_ref().stop_possible()
@@ -55,11 +56,6 @@ impl StopToken {
     /// Returns the time at which a stop will be requested at the latest, if there is a deadline.
     pub fn deadline(&self) -> Option<Instant> {
         self.as_ref().deadline()
-    }
-
-    /// Creates a source that stops when this token's source does, but not the other way round.
-    pub fn child(&self) -> StopSource {
-        StopSource::child_of(self)
     }
 
     /// Creates a callback that owns this token. Pin it and call [`register`](OwnedStopCallback::register).
@@ -80,7 +76,7 @@ impl PartialEq for StopToken {
     fn eq(&self, other: &Self) -> bool {
         match (&self.state, &other.state) {
             (None, None) => true,
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (Some(a), Some(b)) => FrameArc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -146,13 +142,13 @@ impl<'a> StopRef<'a> {
     }
 
     /// Returns an owned token. If the source lies inside an operation, the first call creates a linked source
-    /// on the heap, which stops when that source does.
+    /// in memory of this allocator, which stops when that source does.
     #[inline]
-    pub fn to_token(self) -> StopToken {
+    pub(crate) fn to_token_in(self, allocator: &FrameAllocator) -> StopToken {
         match self.0 {
             Target::Never => StopToken::never(),
             Target::Shared(_, token) => token.clone(),
-            Target::InPlace(stop) => stop.to_token(),
+            Target::InPlace(stop) => stop.to_token(allocator),
         }
     }
 

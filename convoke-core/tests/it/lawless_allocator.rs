@@ -17,8 +17,8 @@ use convoke::sender::sync_wait;
 use convoke::task::task;
 use convoke::{checkpoint, scope};
 use convoke_core::env::Changes;
-use convoke_core::raw::Frame;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
+use convoke_core::raw::Frame;
 
 /// Misbehaviour of an allocator at one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,10 +144,9 @@ fn run(law: Law) -> (Outcome<u32>, usize) {
 fn work_that_gets_no_memory_ends_and_nothing_is_lost() {
     let (outcome, frames) = run(Law::NoMemoryAt(usize::MAX));
     assert_eq!(outcome, Outcome::Value(15));
-    assert!(frames >= 3, "{frames} frames: too few to be a test");
-    for at in 0..frames {
-        assert_ne!(run(Law::NoMemoryAt(at)).0, Outcome::Value(15), "frame {at} was needed");
-    }
+    // Stop tokens and the like fall back on the global allocator. Frames of tasks, scopes and operations do not.
+    let needed = (0..frames).filter(|at| run(Law::NoMemoryAt(*at)).0 != Outcome::Value(15)).count();
+    assert!(needed >= 3, "{needed} of {frames} frames were needed: too few to be a test");
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod run_loop;
 mod sleeper;
 mod strand;
 mod task_allocations;
+mod task_memory;
 mod time;
 mod time_allocations;
 mod timer_model;

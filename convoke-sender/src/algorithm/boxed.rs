@@ -13,7 +13,7 @@ use crate::operation::{EnvAbove, Handshake};
 use crate::{Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Operation, ScopedEnv, abort_on_unwind};
+use convoke_core::raw::{FrameBox, Operation, ScopedEnv, abort_on_unwind};
 use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
 
 /// Any sender with this value and error, for recursion, for struct fields, and for choosing between senders
@@ -28,8 +28,8 @@ use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
 ///
 /// - *Completes with* the outcome of the sender inside.
 /// - *If dropped* before it starts, the sender inside is dropped.
-/// - *Runs on* the thread that starts it, and on the executors of the sender inside. Starting it allocates
-///   once.
+/// - *Runs on* the thread that starts it, and on the executors of the sender inside. It lies in memory of the
+///   task that boxes it, and its operation in that of the environment that it is started in.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -44,7 +44,7 @@ use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
 #[must_use = "a sender does nothing until it is started"]
 pub struct AnySender<V, E = Never> {
     /// Taken out once: by `drop`, or by `into_inner`.
-    sender: Option<Box<dyn Erased<V, E>>>,
+    sender: Option<ErasedSender<V, E>>,
     /// The executor that a tail call sees, if the work that calls sees another one than the work above.
     executor: Option<ExecutorRef>,
 }
@@ -57,7 +57,10 @@ impl<V, E> AnySender<V, E> {
         V: Send + 'static,
         E: Send + 'static,
     {
-        Self { sender: Some(Box::new(sender)), executor: None }
+        let sender = FrameBox::in_task(Once(Some(sender)));
+        // SAFETY: unsizing does not change the address.
+        let sender = unsafe { sender.with_pointer(|sender| sender as *mut dyn Erased<V, E>) };
+        Self { sender: Some(sender), executor: None }
     }
 
     /// Returns `self`, which is boxed already.
@@ -71,7 +74,7 @@ impl<V, E> AnySender<V, E> {
         self
     }
 
-    fn into_inner(mut self) -> Box<dyn Erased<V, E>> {
+    fn into_inner(mut self) -> ErasedSender<V, E> {
         self.sender.take().expect("a boxed sender is taken out once")
     }
 }
@@ -79,7 +82,8 @@ impl<V, E> AnySender<V, E> {
 impl<V, E> Drop for AnySender<V, E> {
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
-            drop_sender(sender);
+            // SAFETY: the cast to a supertrait does not change the address.
+            drop_sender(unsafe { sender.with_pointer(|sender| sender as *mut dyn Droppable) });
         }
     }
 }
@@ -118,29 +122,39 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     }
 }
 
-type AnyWork = Pin<Box<dyn Operation>>;
+type AnyWork = Pin<FrameBox<dyn Operation>>;
+
+type ErasedSender<V, E> = FrameBox<dyn Erased<V, E>>;
 
 /// The methods of a sender whose type is erased.
 trait Erased<V, E>: Send + Droppable {
-    fn connect(self: Box<Self>, receiver: AnyReceiver<V, E>) -> AnyWork;
+    /// Connects the sender, which is taken out. Called once.
+    fn connect(&mut self, receiver: AnyReceiver<V, E>) -> AnyWork;
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef>;
     fn allocator(&self) -> Option<&FrameAllocator>;
 }
 
-impl<S> Erased<S::Value, S::Error> for S
+/// A sender that is taken out when it is connected: what lies in a box without its type cannot be moved otherwise.
+struct Once<S>(Option<S>);
+
+impl<S> Erased<S::Value, S::Error> for Once<S>
 where
     S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
 {
-    fn connect(self: Box<Self>, receiver: AnyReceiver<S::Value, S::Error>) -> AnyWork {
-        Box::pin(Sender::connect(*self, receiver))
+    fn connect(&mut self, receiver: AnyReceiver<S::Value, S::Error>) -> AnyWork {
+        let sender = self.0.take().expect("a boxed sender is connected once");
+        let allocator = receiver.env().allocator().clone();
+        let work = FrameBox::new_in(allocator, Sender::connect(sender, receiver));
+        // SAFETY: unsizing does not change the address.
+        FrameBox::into_pin(unsafe { work.with_pointer(|work| work as *mut dyn Operation) })
     }
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        Sender::completes_on(self, env)
+        Sender::completes_on(self.0.as_ref()?, env)
     }
 
     fn allocator(&self) -> Option<&FrameAllocator> {
-        Sender::allocator(self)
+        Sender::allocator(self.0.as_ref()?)
     }
 }
 
@@ -204,7 +218,7 @@ impl<V, E> Inner<V, E> {
                 // The destructor of the work may panic: the receiver gets its outcome even so.
                 let panic = Panic::of_drop((*this.as_ref().current.get()).take());
                 trampoline.set_at(around);
-                let sender = match (next, panic) {
+                let mut sender = match (next, panic) {
                     (Next::Sender(mut sender), None) => {
                         if let Some(executor) = sender.executor.take() {
                             let changes = Changes::new().executor(executor);

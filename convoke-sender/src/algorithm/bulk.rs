@@ -15,8 +15,8 @@ use crate::operation::{EnvAbove, Posted, Resume};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
-use convoke_core::raw::{Call, Operation};
-use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
+use convoke_core::raw::{Call, FrameMemory, FrameVec, Operation};
+use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// Calls a function with every index below `count` and the value, and passes the value on.
 ///
@@ -116,7 +116,7 @@ where
             value: UnsafeCell::new(Some(self.value)),
             share: UnsafeCell::new(share),
             runners: AtomicUsize::new(runners),
-            helpers: UnsafeCell::new(Box::default()),
+            helpers: UnsafeCell::new(FrameMemory::vec(FrameAllocator::recycling())),
             env: EnvAbove::new(),
             receiver: UnsafeCell::new(Some(receiver)),
             _error: PhantomData,
@@ -175,7 +175,7 @@ where
 
 /// A unit of work that is posted to the executor (rule 3).
 type Helper<V, E, F, R> = Posted<BulkRunner<V, E, F, R>>;
-type Helpers<V, E, F, R> = Box<[Helper<V, E, F, R>]>;
+type Helpers<V, E, F, R> = FrameVec<Helper<V, E, F, R>>;
 
 /// A runner that has not left (rule 2).
 pub struct BulkRunner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);
@@ -218,11 +218,13 @@ where
     /// Posts the helpers to the executor. Called once, by `start`.
     #[inline(never)]
     fn post_helpers(&self, executor: &ExecutorRef, count: usize) {
-        // SAFETY: rule 1: no helper exists yet. From the first post on, the box itself is not touched, because
+        // SAFETY: rule 1: no helper exists yet. `start` has asked for the environment. From the first post on, the vector itself is not touched, because
         // there are pointers into it. The helpers do not move until the operation ends, which is after all of
         // them have left; each is queued once.
         unsafe {
-            *self.helpers.get() = (0..count).map(|_| Posted::new()).collect();
+            let mut all = FrameMemory::vec(self.env.get().allocator().clone());
+            all.extend((0..count).map(|_| Posted::new()));
+            *self.helpers.get() = all;
             let helpers = (*self.helpers.get()).as_mut_ptr();
             for at in 0..count {
                 let helper = NonNull::new_unchecked(helpers.add(at));

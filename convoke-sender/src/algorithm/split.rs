@@ -12,8 +12,8 @@ pub use super::split_state::Shareable;
 use super::split_state::{Leaving, Shared};
 use crate::operation::{Completion, Listening, Pending, Starting, Until};
 use crate::{OutcomeOf, Receiver, Sender};
+use convoke_core::raw::FrameArc;
 use convoke_core::raw::OnStop;
-use convoke_core::raw::sync::Arc;
 use convoke_core::{Outcome, StopReason};
 
 /// Work that runs once and whose result goes to every clone of this sender, its consumers.
@@ -40,7 +40,7 @@ use convoke_core::{Outcome, StopReason};
 /// ```
 #[must_use = "a sender does nothing until it is started"]
 pub struct Split<S: Shareable> {
-    shared: Arc<Shared<S>>,
+    shared: FrameArc<Shared<S>>,
 }
 
 impl<S: Shareable> Split<S> {
@@ -75,7 +75,7 @@ unsafe impl<S: Shareable> Sender for Split<S> {
 pub struct Consumer<S: Shareable, R> {
     waiter: Waiter<S>,
     /// Taken when the wait has ended, and out of here while it begins.
-    shared: Cell<Option<Arc<Shared<S>>>>,
+    shared: Cell<Option<FrameArc<Shared<S>>>>,
     _receiver: PhantomData<fn(R)>,
 }
 
@@ -120,7 +120,7 @@ where
     /// Begins to wait for the work, and starts it if it is not running.
     fn wait_at(
         self: Pin<&Self>,
-        shared: &Arc<Shared<S>>,
+        shared: &FrameArc<Shared<S>>,
         start: &Starting<'_, Self>,
         completion: Completion<S::Value, S::Error>,
     ) {
@@ -141,7 +141,7 @@ where
 /// The stop callback of a consumer: it leaves, unless the work has ended its wait already, or it is the last
 /// one.
 pub struct LeaveSplit<S: Shareable> {
-    shared: Arc<Shared<S>>,
+    shared: FrameArc<Shared<S>>,
     waiter: Node<S>,
 }
 

@@ -7,9 +7,10 @@ use core::ptr::NonNull;
 use super::split_list::{CompletionOf, Node, WaiterList};
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
+use convoke_core::raw::FrameArc;
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{Env, Outcome, Panic, StopReason, StopSource};
 
 /// A sender whose result can be cloned for several consumers. It borrows nothing: the result may outlive
@@ -77,8 +78,8 @@ pub(super) enum Leaving<S: Shareable> {
 
 impl<S: Shareable> Shared<S> {
     /// Creates the state of work that has not begun.
-    pub(super) fn new(sender: S) -> Arc<Self> {
-        Arc::new(Self {
+    pub(super) fn new(sender: S) -> FrameArc<Self> {
+        FrameArc::in_task(Self {
             work: Slot::new(),
             sender: UnsafeCell::new(Some(sender)),
             env: UnsafeCell::new(None),
@@ -128,7 +129,7 @@ impl<S: Shareable> Shared<S> {
     }
 
     /// Starts the work in the environment of this consumer, unless another consumer has started it.
-    pub(super) fn begin_once(this: &Arc<Self>, env: &Env) {
+    pub(super) fn begin_once(this: &FrameArc<Self>, env: &Env) {
         {
             let mut waiting = this.waiting();
             if waiting.phase != Phase::Idle {
@@ -172,7 +173,7 @@ impl<S: Shareable> Shared<S> {
 
 /// The receiver of the work. It keeps the shared state alive until the work has completed.
 pub(super) struct WorkReceiver<S: Shareable> {
-    shared: Arc<Shared<S>>,
+    shared: FrameArc<Shared<S>>,
 }
 
 #[diagnostic::do_not_recommend]

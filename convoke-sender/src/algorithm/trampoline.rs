@@ -17,6 +17,7 @@
 use core::cell::{Cell, RefCell};
 use core::ptr::{self, NonNull};
 
+use convoke_core::raw::FrameBox;
 use convoke_core::raw::sync::thread_local;
 
 pub(crate) use crate::operation::Enclosing;
@@ -161,7 +162,7 @@ impl<T> Droppable for T {}
 /// The drop of a boxed sender that runs on this stack, and the deferred drops.
 struct Dropping {
     depth: usize,
-    late: RefCell<Vec<Box<dyn Droppable>>>,
+    late: RefCell<Vec<FrameBox<dyn Droppable>>>,
 }
 
 thread_local! {
@@ -178,7 +179,7 @@ impl Drop for RestoreDropping {
 }
 
 /// Drops a sender: now, or later if it is nested too deeply.
-pub(super) fn drop_sender(sender: Box<dyn Droppable>) {
+pub(super) fn drop_sender(sender: FrameBox<dyn Droppable>) {
     let outer = DROPPING.with(Cell::get);
     // SAFETY: the cell points to a `Dropping` only while this function has it on the stack of this thread.
     let around = unsafe { outer.as_ref() };

@@ -1,5 +1,5 @@
-//! `when_all(vec)`: one child per element of the vector. One allocation for their operations, one for their
-//! values.
+//! `when_all(vec)`: one child per element of the vector. One allocation for their operations, in memory of the task,
+//! and one for their values, which are the program's.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use super::gather::{Gather, GatherChild, GatherParent, Place, Room, Starter, tog
 use super::when_all::{WhenAll, WhenAllOutcomes};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
-use convoke_core::raw::Slot;
+use convoke_core::raw::{FrameMemory, FrameVec, Slot};
 
 // SAFETY: rules 1 and 2 of `Gather`: each slot, and the place of each room, is used once, for the sender with
 // the same index; there are as many of them as senders.
@@ -20,7 +20,7 @@ where
     const COMPLETES: Completes = together(S::COMPLETES);
     type Kept = WhenAllOutcomes<Vec<Room<S::Value>>, S::Error>;
     type Slots<R: Receiver<Self::Value, S::Error>> =
-        Box<[Slot<S::Operation<GatherChild<Self, R, Place<S::Value>>>>]>;
+        FrameVec<Slot<S::Operation<GatherChild<Self, R, Place<S::Value>>>>>;
 
     fn count(&self) -> usize {
         self.senders.len()
@@ -31,7 +31,7 @@ where
     }
 
     fn slots<R: Receiver<Self::Value, S::Error>>(&self) -> Self::Slots<R> {
-        self.senders.iter().map(|_| Slot::new()).collect()
+        in_task(self.senders.iter().map(|_| Slot::new()))
     }
 
     fn connect<R: Receiver<Self::Value, S::Error>>(
@@ -56,6 +56,14 @@ where
         // values.
         kept.outcome(|rooms| core::mem::take(rooms).into_iter().map(Room::into_inner).collect())
     }
+}
+
+/// Collects values in memory of the running task, where they stay: the vector is not pushed to any more.
+pub(super) fn in_task<T>(values: impl ExactSizeIterator<Item = T>) -> FrameVec<T> {
+    let mut all = FrameMemory::vec_in_task();
+    all.reserve_exact(values.len());
+    all.extend(values);
+    all
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Starter, together};
+use super::when_all_vec::in_task;
 use crate::{Completes, Receiver, Sender};
-use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
+use convoke_core::raw::{FrameVec, Slot};
 use convoke_core::{Outcome, Panic, StopReason};
 
 /// Runs senders concurrently until one of them has a value. Takes a tuple of up to twelve senders with the
@@ -213,7 +214,8 @@ where
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
     type Kept = WhenAnyOutcomes<S::Value, S::Error>;
-    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<GatherChild<Self, R, RaceChild>>>]>;
+    type Slots<R: Receiver<S::Value, S::Error>> =
+        FrameVec<Slot<S::Operation<GatherChild<Self, R, RaceChild>>>>;
 
     fn count(&self) -> usize {
         self.senders.len()
@@ -224,7 +226,7 @@ where
     }
 
     fn slots<R: Receiver<S::Value, S::Error>>(&self) -> Self::Slots<R> {
-        self.senders.iter().map(|_| Slot::new()).collect()
+        in_task(self.senders.iter().map(|_| Slot::new()))
     }
 
     fn connect<R: Receiver<S::Value, S::Error>>(

@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::operation::{Completion, Listening, Pending, Posted, Resume, Starting, Until};
 use crate::{Completes, Receiver, Sender};
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 use convoke_core::raw::{Call, OnStop};
 use convoke_core::{Never, Outcome, StopReason};
 
@@ -20,11 +20,11 @@ use super::state::{AfterWait, Waiter};
 /// The sender of [`drain`](super::CountingScope::drain).
 #[must_use = "a sender does nothing until it is started"]
 pub struct Drain {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
 }
 
 impl Drain {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: FrameArc<Shared>) -> Self {
         Self { shared }
     }
 }
@@ -54,7 +54,7 @@ pub type DrainOperation<R> = Pending<UntilEmpty<R>>;
 /// work to leave, or a stop request, which marks the ticket as withdrawn.
 pub struct UntilEmpty<R> {
     /// Taken at the end.
-    shared: Option<Arc<Shared>>,
+    shared: Option<FrameArc<Shared>>,
     posted: Posted<Woken>,
     /// The key of the waiter, if it had to wait.
     ticket: Cell<Option<u64>>,
@@ -109,7 +109,7 @@ impl<R: Receiver<(), Never>> Until for UntilEmpty<R> {
 /// The stop callback: it ends the wait, unless that has ended already.
 #[derive(Debug)]
 pub struct Withdraw {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
     /// The key of the waiter.
     ticket: u64,
 }

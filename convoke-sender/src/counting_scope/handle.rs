@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::Sender;
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 use convoke_core::{Env, StopReason, StopToken};
 
 use super::shared::{Membership, Shared};
@@ -30,7 +30,7 @@ use crate::async_scope::{
 /// ```
 #[derive(Clone)]
 pub struct ScopeHandle {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: FrameArc<Shared>,
 }
 
 impl ScopeHandle {

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use crate::operation::{Absent, Posted, Posts, Serial, SerialTurn, Steps};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Call;
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 use convoke_core::{Never, Outcome};
 
 use super::shared::Shared;
@@ -17,11 +17,11 @@ use super::state::Waiter;
 /// The sender of [`join`](super::CountingScope::join).
 #[must_use = "a scope is closed and waited for when its join is started, not before"]
 pub struct JoinScope {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
 }
 
 impl JoinScope {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: FrameArc<Shared>) -> Self {
         Self { shared }
     }
 }
@@ -49,7 +49,7 @@ pub type JoinScopeOperation<R> = Serial<JoinSteps<R>>;
 /// The steps of [`JoinScope`]: wait in the state of the scope, then complete.
 pub struct JoinSteps<R> {
     /// Taken at the end.
-    shared: Option<Arc<Shared>>,
+    shared: Option<FrameArc<Shared>>,
     _receiver: PhantomData<R>,
 }
 

@@ -2,7 +2,8 @@
 //! functions here do what the transitions return, after the lock is released: no code of the program runs
 //! under it.
 
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
+use convoke_core::raw::FrameArc;
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{Executor, Panic, StopSource};
 
 use super::slab::Key;
@@ -20,12 +21,12 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Creates an open, empty scope.
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State::default()), stop: StopSource::new() })
+    pub(super) fn new() -> FrameArc<Self> {
+        FrameArc::in_task(Self { state: Mutex::new(State::default()), stop: StopSource::new() })
     }
 
     /// Associates work with the scope, if it is open.
-    pub(super) fn enter(this: &Arc<Self>, name: WorkName) -> Option<Membership> {
+    pub(super) fn enter(this: &FrameArc<Self>, name: WorkName) -> Option<Membership> {
         let key = this.state().enter(name)?;
         Some(Membership { shared: this.clone(), state: Counted::Yes(key) })
     }
@@ -59,7 +60,7 @@ impl AfterWait {
 /// The membership of a piece of work in a [`CountingScope`](super::CountingScope): the [`Association`] of that scope.
 #[derive(Debug)]
 pub struct Membership {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
     state: Counted,
 }
 

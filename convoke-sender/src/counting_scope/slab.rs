@@ -1,12 +1,14 @@
 //! The names of the work in a scope, found by a key. Free slots are reused, so that work that comes and goes
 //! allocates nothing.
 
+use convoke_core::raw::{FrameMemory, FrameVec};
+
 use crate::async_scope::WorkName;
 
 /// The names of all work in the scope.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct NameSlab {
-    slots: Vec<Slot>,
+    slots: FrameVec<Slot>,
     /// The slot that was freed last; it links to the one before it.
     free: Option<usize>,
     len: usize,
@@ -21,6 +23,12 @@ enum Slot {
 /// The index of a name in the slab. Its owner removes the name once.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Key(usize);
+
+impl Default for NameSlab {
+    fn default() -> Self {
+        Self { slots: FrameMemory::vec_in_task(), free: None, len: 0 }
+    }
+}
 
 impl NameSlab {
     /// Inserts a name.

@@ -113,11 +113,56 @@ fn senders_that_carry_references_are_awaited_in_a_task_that_is_send() {
     assert_eq!(outcome, Outcome::Value((4, Err("no"), ("a", "b"), "kept", false)));
 }
 
+/// Each in a task of its own, as one expression: what the compiler infers from a line before must not help.
+#[test]
+fn one_line_of_any_algorithm_that_carries_a_reference_is_awaited_in_a_launched_task() {
+    let pool = ThreadPool::new(1).unwrap();
+    let executor = pool.executor();
+    macro_rules! awaited {
+        ($($sender:expr => $value:expr;)*) => {$(
+            let outcome = launch(&executor).start(async move { $sender.await });
+            assert_eq!(outcome.wait(), Outcome::Value($value), stringify!($sender));
+        )*};
+    }
+    awaited! {
+        just("a") => "a";
+        just(&["a", "b"]) => &["a", "b"];
+        just_from(|| "a") => "a";
+        just("four").then(str::len) => 4;
+        just("a").then(|text| text) => "a";
+        just_error::<u8, &'static str>("no") => Err("no");
+        just_error::<&'static str, _>("no").map_error(str::len) => Err(2);
+        just_error::<&'static str, _>("no").upon_error(|error| error) => "no";
+        just_error::<&'static str, _>("no").let_error(|error| just(error)) => "no";
+        just("a").let_value(|text| just((text, "b"))) => ("a", "b");
+        just("a").into_result() => Ok("a");
+        just("a").stopped_as_option() => Some("a");
+        just(Ok::<_, &'static str>("a")).transpose() => Ok("a");
+        just("a").unstoppable() => "a";
+        just("a").finally(just(())) => "a";
+        just("a").stop_when(never::<()>()) => "a";
+        just("a").boxed() => "a";
+        just("a").split() => "a";
+        just("a").fork_join(|text| (text.clone(), text.then(str::len))) => ("a", 1);
+        just("a").starts_on(&executor) => "a";
+        just("a").continues_on(&executor) => "a";
+        just("a").on(&executor) => "a";
+        just("a").affine_on(&executor) => "a";
+        schedule(&executor).then(|()| "a") => "a";
+        when_all((just("a"), just("b"))) => ("a", "b");
+        when_all(vec![just("a"), just("b")]) => vec!["a", "b"];
+        when_any((just("a"), never())) => "a";
+        when_any(vec![just("a")]) => "a";
+        from_callback(|completion: Completion<&'static str>| completion.value("a")) => "a";
+        read_env(|env: &Env| env.stop().stop_requested()) => false;
+        try_task(async { Ok::<_, &'static str>("a") }) => Ok("a");
+        task(async { "a" }) => "a";
+    }
+}
+
 /// Once, a group of tasks that return `Result`s could only wait for all of them.
 #[test]
 fn a_group_of_tasks_that_can_fail_stops_at_the_first_error() {
-    use convoke::sender::try_task;
-
     let gate = Gate::<u8>::new();
     let (waits, asked) = (gate.sender(), gate.clone());
     let slow = try_task(async move { Ok::<u8, &str>(waits.into_awaited().await) });

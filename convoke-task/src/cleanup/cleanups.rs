@@ -5,6 +5,7 @@ use core::future::Future;
 use core::panic::Location;
 
 use convoke_core::FailsAs;
+use convoke_core::raw::FrameArc;
 
 use super::cleanup_output::CleanupOutput;
 use super::future::{Held, Reports, Using};
@@ -12,7 +13,6 @@ use super::lent::lend;
 use super::problem::Whose;
 use super::stack::{Entry, FirstFailure, Stack, close};
 use super::{AsyncClose, Exit, Lent};
-use crate::frame_arc::FrameArc;
 
 /// Runs a body that has a stack of clean-ups. When the body has ended, with a value, a failure, a stop or a
 /// panic, they run in reverse order. Each runs, even if others fail, stop or panic. Together they are
@@ -64,7 +64,7 @@ where
     B: FnOnce(Cleanups<'c, E>) -> F,
     F: Future<Output = Result<T, E>>,
 {
-    let cleanups = Cleanups { stack: FrameArc::in_task(Stack::new) };
+    let cleanups = Cleanups { stack: FrameArc::in_task(Stack::new()) };
     let whose = Whose { what: "a stack of clean-ups", location: Location::caller() };
     let body = body(cleanups.clone());
     let close = |cleanups: Cleanups<'c, E>, exit| close(cleanups.stack, exit);

@@ -9,9 +9,8 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 
+use convoke_core::raw::FrameArc;
 use convoke_core::raw::sync::Mutex;
-
-use crate::frame_arc::FrameArc;
 
 /// Resource that is lent to a body of [`using`](super::using) or [`cleanups`](super::cleanups). It
 /// dereferences to the resource. It must not be moved out of the body: then the resource is not closed, which
@@ -27,7 +26,7 @@ pub(super) struct Lender<R>(FrameArc<Mutex<Option<R>>>);
 
 /// Lends a resource.
 pub(super) fn lend<R>(resource: R) -> (Lent<R>, Lender<R>) {
-    let back = FrameArc::in_task(|| Mutex::new(None));
+    let back = FrameArc::in_task(Mutex::new(None));
     (Lent { resource: Some(resource), back: back.clone() }, Lender(back))
 }
 

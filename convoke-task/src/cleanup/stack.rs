@@ -6,13 +6,13 @@ use core::future::Future;
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::Mutex;
+use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec};
 use convoke_core::{CleanupFailure, FailsAs, Panic};
 
 use super::Exit;
 use super::cleanup_output::CleanupOutput;
 use super::closing::{Closed, Closing};
 use super::problem::{ProblemKind, Whose};
-use crate::frame_arc::FrameArc;
 use crate::framed::{Framed, frame_clean_up};
 
 /// One clean-up that has not begun.
@@ -22,8 +22,8 @@ pub(super) struct Entry<'c, E> {
 }
 
 /// Starts a clean-up, if its resource was returned. The flag says if an error is returned; otherwise it is
-/// reported.
-type Begin<'c, E> = Box<dyn FnOnce(Exit, bool) -> Option<CleanUp<'c, E>> + Send + 'c>;
+/// reported. Called once; not an `FnOnce`, which cannot be called where it lies.
+type Begin<'c, E> = FrameBox<dyn FnMut((Exit, bool)) -> Option<CleanUp<'c, E>> + Send + 'c>;
 type CleanUp<'c, E> = Framed<dyn Future<Output = Ended<E>> + Send + 'c>;
 
 /// The end of a clean-up, except for what it has reported.
@@ -39,8 +39,9 @@ impl<'c, E> Entry<'c, E> {
     where
         C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
     {
-        let begin = move |exit: Exit, wanted: bool| {
-            let clean_up = Closing::within(begin(exit)?);
+        let mut begin = Some(begin);
+        let begin = move |(exit, wanted): (Exit, bool)| {
+            let clean_up = Closing::within(begin.take()?(exit)?);
             let clean_up: CleanUp<'c, E> = frame_clean_up(async move {
                 match clean_up.await {
                     Closed::Failed(error) if wanted => {
@@ -58,18 +59,18 @@ impl<'c, E> Entry<'c, E> {
             });
             Some(clean_up)
         };
-        Self { whose, begin: Box::new(begin) }
+        Self { whose, begin: FrameBox::in_task(begin).into_dyn_fn() }
     }
 }
 
 /// The clean-ups that have not begun.
 pub(super) struct Stack<'c, E> {
-    entries: Mutex<Vec<Entry<'c, E>>>,
+    entries: Mutex<FrameVec<Entry<'c, E>>>,
 }
 
 impl<'c, E> Stack<'c, E> {
     pub(super) fn new() -> Self {
-        Self { entries: Mutex::new(Vec::new()) }
+        Self { entries: Mutex::new(FrameMemory::vec_in_task()) }
     }
 
     pub(super) fn push(&self, entry: Entry<'c, E>) {
@@ -95,9 +96,9 @@ impl<E> Drop for Stack<'_, E> {
 pub(super) async fn close<E>(stack: FrameArc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
     let mut first: Option<(Whose, E, String)> = None;
     let mut first_panic = None;
-    while let Some(Entry { whose, begin }) = stack.pop() {
+    while let Some(Entry { whose, mut begin }) = stack.pop() {
         let wanted = exit.is_clean() && first.is_none() && first_panic.is_none();
-        let ended = match Panic::catch(|| begin(exit.clone(), wanted)) {
+        let ended = match Panic::catch(|| begin((exit.clone(), wanted))) {
             Ok(Some(clean_up)) => {
                 let under_way = UnderWay(Some(whose));
                 let ended = clean_up.await;

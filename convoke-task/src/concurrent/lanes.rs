@@ -8,11 +8,11 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::Waker;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
+use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec};
 use convoke_core::{Outcome, Panic};
 
+use crate::frame_queue::FrameQueue;
 use crate::pinned::is_there;
 use crate::region::{BodyMark, Region};
 use crate::together::ended::ended;
@@ -21,19 +21,19 @@ use convoke_core::raw::{budget, visit_step};
 
 /// Reusable slots for futures, of which only the woken ones are polled.
 pub(super) struct Lanes<F> {
-    lanes: Vec<Lane<F>>,
-    free: Vec<usize>,
+    lanes: FrameVec<Lane<F>>,
+    free: FrameVec<usize>,
     wake_set: WakeSet,
-    round: VecDeque<Key>,
+    round: FrameQueue<Key>,
     /// The number of futures that held the task when they were polled last: they must not be dropped yet.
     held: usize,
 }
 
 struct Lane<F> {
-    future: Pin<Box<Option<F>>>,
+    future: Pin<FrameBox<Option<F>>>,
     /// The number of the item that the future belongs to.
     number: u64,
-    flag: Arc<WakeFlag>,
+    flag: FrameArc<WakeFlag>,
     waker: Waker,
     mark: BodyMark,
 }
@@ -44,10 +44,10 @@ pub(super) type Ended<T> = (u64, Outcome<T>);
 impl<F: Future> Lanes<F> {
     pub(super) fn new() -> Self {
         Self {
-            lanes: Vec::new(),
-            free: Vec::new(),
+            lanes: FrameMemory::vec_in_task(),
+            free: FrameMemory::vec_in_task(),
             wake_set: WakeSet::new(),
-            round: VecDeque::new(),
+            round: FrameQueue::in_task(),
             held: 0,
         }
     }
@@ -77,8 +77,8 @@ impl<F: Future> Lanes<F> {
     fn open(&mut self, future: F, number: u64) -> usize {
         let index = self.lanes.len();
         let flag = self.wake_set.flag(Key { index, serial: 0 });
-        let waker = Waker::from(flag.clone());
-        let future = Box::pin(Some(future));
+        let waker = flag.clone().into_waker();
+        let future = FrameBox::pin_in_task(Some(future));
         self.lanes.push(Lane { future, number, flag, waker, mark: BodyMark::default() });
         index
     }
@@ -94,7 +94,7 @@ impl<F: Future> Lanes<F> {
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while budget::has_left()
-            && let Some(key) = self.round.pop_front()
+            && let Some(key) = self.round.pop()
         {
             let lane = &mut self.lanes[key.index];
             if is_there(lane.future.as_mut())

@@ -6,9 +6,10 @@ use core::iter::FusedIterator;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use convoke_core::raw::sync::Mutex;
+use convoke_core::raw::{FrameArc, FrameBox};
 
 /// Creates an iterator from a body that yields values with the [`SyncYielder`] it gets. The body runs in
 /// [`Iterator::next`], from one `yield_value` to the next. It does not run ahead, and an item costs no
@@ -53,13 +54,13 @@ where
     B: FnOnce(SyncYielder<T>) -> F,
     F: Future<Output = ()>,
 {
-    let slot = Arc::new(Mutex::new(None));
-    let body = Box::pin(body(SyncYielder { slot: slot.clone() }));
+    let slot = FrameArc::in_task(Mutex::new(None));
+    let body = FrameBox::pin_in_task(body(SyncYielder { slot: slot.clone() }));
     SyncGenerator { body: Some(body), slot, location: Location::caller() }
 }
 
 /// The slot for one value. Between calls of `next` it is empty.
-type Slot<T> = Arc<Mutex<Option<T>>>;
+type Slot<T> = FrameArc<Mutex<Option<T>>>;
 
 fn take<T>(slot: &Slot<T>) -> Option<T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -69,7 +70,7 @@ fn take<T>(slot: &Slot<T>) -> Option<T> {
 #[must_use = "a generator does nothing until it is asked for a value"]
 pub struct SyncGenerator<T, F> {
     /// `None` after its end.
-    body: Option<Pin<Box<F>>>,
+    body: Option<Pin<FrameBox<F>>>,
     slot: Slot<T>,
     location: &'static Location<'static>,
 }

@@ -8,12 +8,12 @@ use core::panic::Location;
 use core::pin::Pin;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::FrameArc;
 use convoke_core::raw::sync::thread_local;
 use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome};
 use convoke_exec::RunLoop;
 
 use super::root_parent::{RootEnd, RootParent};
-use crate::frame_arc::FrameArc;
 use crate::task::{Spawnable, no_memory};
 
 /// Runs a future on the calling thread until it has ended, as the root task of a run loop of its own. For

@@ -2,12 +2,12 @@
 
 use core::fmt;
 
+use convoke_core::raw::FrameArc;
 use convoke_core::{Executor, Outcome, Panic};
 
 use super::root::{Root, Shared};
 use super::root_parent::RootEnd;
 use crate::Stopped;
-use crate::frame_arc::FrameArc;
 
 /// The handlers of values and errors of a launch so far; one more can be added.
 pub trait OnEnd: Sized {

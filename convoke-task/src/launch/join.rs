@@ -12,14 +12,13 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, Frame, Handshake, OnComplete, OnStop, Operation, Polled,
-    RawCallback, outside_a_task,
+    Adoptable, AdoptedFuture, AdoptedReceiver, Frame, FrameArc, Handshake, OnComplete, OnStop, Operation,
+    Polled, RawCallback, outside_a_task,
 };
 use convoke_core::{Never, Outcome, Panic, StopReason, StopSource};
 
 use super::launched::Launched;
 use super::root::{Root, Waiter};
-use crate::frame_arc::FrameArc;
 
 impl<T: Send> Launched<T> {
     /// Connects it to a receiver, as an operation that waits for the launched task.

@@ -5,12 +5,11 @@ use core::panic::Location;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Runnable};
+use convoke_core::raw::{Frame, FrameArc, Runnable};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::root::{Root, Waiter, discard};
 use crate::Stopped;
-use crate::frame_arc::FrameArc;
 use crate::own_thread::runs_only_here;
 use crate::stop_handle::StopHandle;
 use crate::task_waits::TaskWaits;

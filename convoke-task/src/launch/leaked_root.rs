@@ -5,10 +5,10 @@ use core::future::Future;
 use core::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use convoke_core::raw::FrameArc;
 use convoke_core::{Env, FrameAllocator, Outcome};
 
 use super::root_parent::{RootEnd, RootParent};
-use crate::frame_arc::FrameArc;
 use crate::task::{Spawnable, no_memory};
 
 /// A root task on a loop that the caller runs. If dropped before the task has ended, the memory is leaked,

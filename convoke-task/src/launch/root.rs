@@ -13,9 +13,8 @@ use convoke_core::{Env, Outcome, Panic, StopSource};
 
 use super::join::JoinWaits;
 use super::root_parent::RootParent;
-use crate::frame_arc::FrameArc;
 use crate::task_waits::TaskWaits;
-use convoke_core::raw::{report_panic, wake};
+use convoke_core::raw::{FrameArc, report_panic, wake};
 
 /// The parent of a launched task.
 pub(super) type Root<T> = RootParent<Shared<T>>;

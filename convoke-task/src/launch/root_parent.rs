@@ -8,10 +8,9 @@ use core::ops::Deref;
 use core::panic::Location;
 use std::sync::Arc;
 
-use convoke_core::raw::OutOfLine;
+use convoke_core::raw::{FrameArc, OutOfLine};
 use convoke_core::{Env, FrameAllocator, Outcome};
 
-use crate::frame_arc::FrameArc;
 use crate::scope::name_panic;
 use crate::solo_parent::SoloParent;
 use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink, Spawnable};

@@ -5,9 +5,8 @@ use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::Arc;
 
-use convoke_core::raw::{Frame, budget};
+use convoke_core::raw::{Frame, FrameArc, budget};
 use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -100,7 +99,7 @@ pin_project! {
     pub struct LocalScopeFuture<C: ?Sized, F: Future> {
         #[pin]
         body: Option<F>,
-        body_flag: Arc<WakeFlag>,
+        body_flag: FrameArc<WakeFlag>,
         body_waker: Waker,
         rest: Rest<C, F::Output>,
     }
@@ -142,7 +141,7 @@ const BODY: Key = Key { index: usize::MAX, serial: 0 };
 
 /// Creates the future of a local scope.
 fn open<C, F>(
-    body: impl FnOnce(Arc<Inbox<C>>) -> F,
+    body: impl FnOnce(FrameArc<Inbox<C>>) -> F,
     opened_at: &'static Location<'static>,
 ) -> LocalScopeFuture<C, F>
 where
@@ -151,11 +150,11 @@ where
 {
     let mut children = BranchSet::new();
     let body_flag = children.flag_beside(BODY);
-    let inbox = InboxOwner(Arc::new(Inbox::new(children.wake_set().owner())));
+    let inbox = InboxOwner(FrameArc::in_task(Inbox::new(children.wake_set().owner())));
     let body = body(inbox.0.clone());
     LocalScopeFuture {
         body: Some(body),
-        body_waker: Waker::from(body_flag.clone()),
+        body_waker: body_flag.clone().into_waker(),
         body_flag,
         rest: Rest {
             children,

@@ -6,7 +6,6 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
@@ -17,7 +16,7 @@ use super::child::Label;
 use crate::region::Region;
 use crate::stop_handle::{LocalStop, StopHandle};
 use crate::together::ended::ended;
-use convoke_core::raw::{discard, wake_if_any};
+use convoke_core::raw::{FrameArc, discard, wake_if_any};
 
 /// Handle of a child of a local scope that returns a value: awaits that value.
 ///
@@ -28,7 +27,7 @@ use convoke_core::raw::{discard, wake_if_any};
 /// - *Panics* with the panic of the child, and its name; and outside a task.
 #[must_use = "dropping the handle stops the child, and so does `let _ =`; await it, or start the child with `spawn`"]
 pub struct LocalHandle<T> {
-    shared: Arc<Shared<T>>,
+    shared: FrameArc<Shared<T>>,
     started_at: &'static Location<'static>,
     watch: StopWatch,
     taken: bool,
@@ -42,7 +41,7 @@ impl<T> Unpin for LocalHandle<T> {}
 struct Shared<T> {
     state: Mutex<State<T>>,
     /// Shared with stop handles, too.
-    stop: Arc<LocalStop>,
+    stop: FrameArc<LocalStop>,
 }
 
 struct State<T> {
@@ -224,7 +223,7 @@ pin_project! {
 }
 
 /// The shared state as the child has it. If it is dropped without an outcome, the child was stopped.
-struct Promise<T>(Arc<Shared<T>>);
+struct Promise<T>(FrameArc<Shared<T>>);
 
 impl<T> Promise<T> {
     /// Stores the outcome for the handle, and the reason of the request if the child was asked to stop. Returns
@@ -254,7 +253,7 @@ impl<T> Promise<T> {
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         // The only reference: the handle is gone, and the outcome does not matter.
-        if Arc::strong_count(&self.0) > 1 {
+        if !self.0.is_unique() {
             self.0.stop.end().into_iter().for_each(discard);
             let mut state = self.0.lock();
             let waker = state.waiter.take();
@@ -274,7 +273,8 @@ pub(super) fn with_handle<F: Future, O>(
 ) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
     let started_at = label.location;
     let state = State { outcome: None, stopped_for: None, waiter: None, handle_gone: false };
-    let shared = Arc::new(Shared { state: Mutex::new(state), stop: Arc::default() });
+    let stop = FrameArc::in_task(LocalStop::default());
+    let shared = FrameArc::in_task(Shared { state: Mutex::new(state), stop });
     let child = FutureChild {
         body: Some(future),
         region: Region::new(),

@@ -2,16 +2,16 @@
 
 use core::fmt;
 use core::pin::Pin;
-use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use super::child::Label;
 use crate::together::wake_set::OwnerFlag;
+use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec};
 
 /// A child in the inbox.
 pub(super) struct Started<C: ?Sized> {
-    pub(super) future: Pin<Box<C>>,
+    pub(super) future: Pin<FrameBox<C>>,
     /// The label for its panics. `None` if the child adds it itself.
     pub(super) label: Option<Label>,
 }
@@ -23,13 +23,13 @@ pub(super) struct Inbox<C: ?Sized> {
 }
 
 struct State<C: ?Sized> {
-    started: Vec<Started<C>>,
+    started: FrameVec<Started<C>>,
     ended: bool,
 }
 
 impl<C: ?Sized> Inbox<C> {
     pub(super) fn new(owner: OwnerFlag) -> Self {
-        Self { state: Mutex::new(State { started: Vec::new(), ended: false }), owner }
+        Self { state: Mutex::new(State { started: FrameMemory::vec_in_task(), ended: false }), owner }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<C>> {
@@ -41,7 +41,7 @@ impl<C: ?Sized> Inbox<C> {
     /// # Panics
     /// If the scope has ended.
     #[track_caller]
-    pub(super) fn push(&self, future: Pin<Box<C>>, label: Option<Label>) {
+    pub(super) fn push(&self, future: Pin<FrameBox<C>>, label: Option<Label>) {
         let mut state = self.lock();
         if state.ended {
             drop(state);
@@ -55,8 +55,8 @@ impl<C: ?Sized> Inbox<C> {
     }
 
     /// Takes all children out.
-    pub(super) fn take(&self) -> Vec<Started<C>> {
-        core::mem::take(&mut self.lock().started)
+    pub(super) fn take(&self) -> FrameVec<Started<C>> {
+        core::mem::replace(&mut self.lock().started, FrameMemory::vec_in_task())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -73,13 +73,13 @@ impl<C: ?Sized> Inbox<C> {
 
 /// The inbox as the scope's future has it. When the future is dropped, the inbox is closed and its children
 /// are dropped.
-pub(super) struct InboxOwner<C: ?Sized>(pub(super) Arc<Inbox<C>>);
+pub(super) struct InboxOwner<C: ?Sized>(pub(super) FrameArc<Inbox<C>>);
 
 impl<C: ?Sized> Drop for InboxOwner<C> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.ended = true;
-        let started = core::mem::take(&mut state.started);
+        let started = core::mem::replace(&mut state.started, FrameMemory::vec_in_task());
         drop(state);
         // Outside the lock: a child may hold a clone of the `LocalScope`, and lock the inbox when it is
         // dropped.

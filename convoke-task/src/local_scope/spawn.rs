@@ -4,6 +4,8 @@ use core::fmt;
 use core::future::Future;
 use std::sync::Arc;
 
+use convoke_core::raw::{FrameArc, FrameBox};
+
 use super::child::{FailingChild, Label};
 use super::handle::{LocalHandle, with_handle};
 use super::inbox::Inbox;
@@ -22,15 +24,15 @@ macro_rules! scopes {
     ($(
         $(#[$doc:meta])*
         $scope:ident, $child:ident, [$($send:ident)?], $place:ident, $new:ident,
-        ($parent:ident $(<$anywhere:ident>)?, $start_future:ident), ($takes:ident, $start:ident);
+        ($parent:ident $(<$anywhere:ident>)?, $start_future:ident), ($takes:ident, $start:ident), $erase:ident;
     )+) => { $(
         $(#[$doc])*
         pub struct $scope<'env, O> {
-            inbox: Arc<Inbox<$child<'env, O>>>,
+            inbox: FrameArc<Inbox<$child<'env, O>>>,
         }
 
         impl<'env, O: 'env> $scope<'env, O> {
-            pub(super) fn new(inbox: Arc<Inbox<$child<'env, O>>>) -> Self {
+            pub(super) fn new(inbox: FrameArc<Inbox<$child<'env, O>>>) -> Self {
                 Self { inbox }
             }
 
@@ -89,7 +91,7 @@ macro_rules! scopes {
                 F: Future<Output: 'env $(+ $send)?> $(+ $send)? + 'env,
             {
                 let (child, handle) = with_handle(future, Label::new(&options));
-                self.inbox.push(Box::pin(child), None);
+                self.inbox.push(FrameBox::into_pin(FrameBox::in_task(child).$erase()), None);
                 handle
             }
         }
@@ -101,7 +103,8 @@ macro_rules! scopes {
                 N: Naming,
                 F: Future<Output = T> $(+ $send)? + 'env,
             {
-                self.inbox.push(Box::pin(FailingChild::new(future)), Some(Label::new(&options)));
+                let child = FrameBox::in_task(FailingChild::new(future));
+                self.inbox.push(FrameBox::into_pin(child.$erase()), Some(Label::new(&options)));
             }
         }
 
@@ -123,9 +126,9 @@ scopes! {
     /// Entrance to a [`local_scope()`](super::local_scope): starts children in it. `O` is the output of the
     /// scope; children may borrow what outlives `'env`. A child that has a clone can start siblings.
     LocalScope, SendChild, [Send], Inherited, new,
-    (Parent<Inherited>, start_child_future), (Takes, start_child);
+    (Parent<Inherited>, start_child_future), (Takes, start_child), into_dyn_future;
     /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not
     /// be `Send`. Otherwise like [`LocalScope`].
     LocalScopeNotSend, AnyChild, [], OnLocalThread, new_local,
-    (LocalParent, start_local_future), (TakesLocal, start_local_child);
+    (LocalParent, start_local_future), (TakesLocal, start_local_child), into_dyn_local_future;
 }

@@ -7,7 +7,7 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use convoke_core::Panic;
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 use pin_project_lite::pin_project;
 
 use super::handle::PolicyScope;
@@ -73,7 +73,7 @@ where
 
 /// Passes the failure of a daemon to the policy. Returns its verdict, or its panic.
 struct ToPolicy<P, V, E> {
-    ledger: Arc<Ledger<P, V, E>>,
+    ledger: FrameArc<Ledger<P, V, E>>,
 }
 
 impl<P: Policy<V, E>, V, E> Listener<(), E> for ToPolicy<P, V, E> {

@@ -2,9 +2,9 @@
 
 use core::fmt;
 use core::future::Future;
-use std::sync::Arc as NameArc;
+use std::sync::Arc;
 
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 
 use super::reported::{Listener, Reported};
 use super::rules::Policy;
@@ -19,7 +19,7 @@ use crate::scope::{Child, ChildFailure, Guarded, Handle, PollCaught, SameThread,
 /// child that has a clone can start siblings.
 pub struct PolicyScope<P, V, E> {
     pub(super) scope: Scope<Result<(), Enough>>,
-    pub(super) ledger: Arc<Ledger<P, V, E>>,
+    pub(super) ledger: FrameArc<Ledger<P, V, E>>,
 }
 
 impl<P, V, E> PolicyScope<P, V, E>
@@ -59,7 +59,7 @@ where
     }
 
     /// Returns a builder for one child with a name, for failures and diagnosis.
-    pub fn named(&self, name: impl Into<NameArc<str>>) -> Child<&Self, Name> {
+    pub fn named(&self, name: impl Into<Arc<str>>) -> Child<&Self, Name> {
         self.child().name(name)
     }
 
@@ -210,7 +210,7 @@ where
 struct ToPolicy<P: Policy<V, E>, V, E> {
     /// The child counts as working until the policy has judged its result.
     working: Option<Working<P, V, E>>,
-    ledger: Arc<Ledger<P, V, E>>,
+    ledger: FrameArc<Ledger<P, V, E>>,
 }
 
 impl<P: Policy<V, E>, V, E> Listener<V, E> for ToPolicy<P, V, E> {

@@ -5,7 +5,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use convoke_core::raw::sync::Arc;
+use convoke_core::raw::FrameArc;
 use pin_project_lite::pin_project;
 
 use super::handle::PolicyScope;
@@ -73,7 +73,7 @@ where
 {
     let location = Location::caller();
     let executor = policy.executor();
-    let ledger = Arc::new(Ledger::new(policy));
+    let ledger = FrameArc::in_task(Ledger::new(policy));
     let scope = open(executor, location, |s| {
         let body = body(PolicyScope { scope: s, ledger: ledger.clone() });
         Body {
@@ -93,7 +93,7 @@ pin_project! {
     struct PolicyFuture<F: Future, P, V, E> {
         #[pin]
         scope: ScopeFuture<F>,
-        ledger: Arc<Ledger<P, V, E>>,
+        ledger: FrameArc<Ledger<P, V, E>>,
     }
 }
 
@@ -121,7 +121,7 @@ pin_project! {
         // that the future is `Send` if `E` has a lifetime, as `&'static str` does.
         into_result: fn(F::Output) -> Result<(), E>,
         working: Option<Working<P, V, E>>,
-        ledger: Arc<Ledger<P, V, E>>,
+        ledger: FrameArc<Ledger<P, V, E>>,
         location: &'static Location<'static>,
     }
 }

@@ -5,13 +5,14 @@
 //! puts it back when it has judged all results that arrived meanwhile. A child that finds no tally leaves its
 //! result in the queue of the one that has it.
 
-use std::collections::VecDeque;
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{FrameArc, FrameMemory, FrameVec};
 use convoke_core::{Panic, StopReason};
 
 use super::rules::Policy;
+use crate::frame_queue::FrameQueue;
 use crate::scope::{ChildFailure, Handle};
 
 /// Results of the children of a scope so far, as its policy sees them.
@@ -43,17 +44,21 @@ struct State<V, E> {
     /// `None` while a child judges results.
     tally: Option<Tally<V, E>>,
     /// Results that arrived while a child judges, the oldest first.
-    arrived: VecDeque<Result<V, ChildFailure<E>>>,
+    arrived: FrameQueue<Result<V, ChildFailure<E>>>,
     /// Number of the body and the children that run and are no daemons.
     working: usize,
-    daemons: Vec<Handle<()>>,
+    daemons: FrameVec<Handle<()>>,
 }
 
 impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// Creates a ledger that counts the body as working.
     pub(super) fn new(policy: P) -> Self {
-        let state =
-            State { tally: Some(Tally::new()), arrived: VecDeque::new(), working: 1, daemons: Vec::new() };
+        let state = State {
+            tally: Some(Tally::new()),
+            arrived: FrameQueue::in_task(),
+            working: 1,
+            daemons: FrameMemory::vec_in_task(),
+        };
         Self { policy, state: Mutex::new(state) }
     }
 
@@ -69,7 +74,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     pub(super) fn judge(&self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
         let mut state = self.lock();
         let Some(mut tally) = state.tally.take() else {
-            state.arrived.push_back(result);
+            state.arrived.push(result);
             return Ok(());
         };
         drop(state);
@@ -80,7 +85,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
                 Err(panic) => _ = first_panic.get_or_insert(panic),
             }
             let mut state = self.lock();
-            next = state.arrived.pop_front();
+            next = state.arrived.pop();
             if next.is_none() {
                 // Under the lock: no other child can leave a result between the check and this.
                 state.tally = Some(tally);
@@ -109,13 +114,13 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     }
 
     /// Counts a child as working until the guard is dropped. After the last one, the daemons are asked to stop.
-    pub(super) fn works(this: &Arc<Self>) -> Working<P, V, E> {
+    pub(super) fn works(this: &FrameArc<Self>) -> Working<P, V, E> {
         this.lock().working += 1;
         Working(this.clone())
     }
 
     /// Returns the guard of the body, which was counted from the start.
-    pub(super) fn body_works(this: &Arc<Self>) -> Working<P, V, E> {
+    pub(super) fn body_works(this: &FrameArc<Self>) -> Working<P, V, E> {
         Working(this.clone())
     }
 
@@ -132,7 +137,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
 
     /// Asks all daemons to stop, also if asking one of them panics: its executor is foreign code.
     fn stop_daemons(&self) {
-        let daemons = core::mem::take(&mut self.lock().daemons);
+        let daemons = core::mem::replace(&mut self.lock().daemons, FrameMemory::vec_in_task());
         let mut first_panic = None;
         // Without the lock: a daemon may run at once, and bring a failure. The handles are not dropped: that
         // would drop the daemons' panics. The caller is still in the scope, so that `output` is not called
@@ -155,7 +160,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     pub(super) fn output(&self) -> P::Output {
         let mut state = self.lock();
         let tally = state.tally.replace(Tally::new());
-        let daemons = core::mem::take(&mut state.daemons);
+        let daemons = core::mem::replace(&mut state.daemons, FrameMemory::vec_in_task());
         drop(state);
         drop(daemons);
         self.policy.output(tally.expect("a child that judges puts the tally back before it ends"))
@@ -163,7 +168,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
 }
 
 /// Guard of a working child or body. Returned by [`Ledger::works`].
-pub(super) struct Working<P: Policy<V, E>, V, E>(Arc<Ledger<P, V, E>>);
+pub(super) struct Working<P: Policy<V, E>, V, E>(FrameArc<Ledger<P, V, E>>);
 
 impl<P: Policy<V, E>, V, E> Drop for Working<P, V, E> {
     fn drop(&mut self) {

@@ -31,7 +31,6 @@ use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 
 use super::child::{Attach, Attached};
 use super::start::Refused;
-use crate::frame_arc::FrameArc;
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{
     Added, Children, Ending, HearsStop, Inside, Leaving, Left, ListOwner, NewTask, Order, ParentLink,
@@ -39,7 +38,7 @@ use crate::task::{
 };
 use crate::task_waits::TaskWaits;
 use convoke_core::raw::wake_if_any;
-use convoke_core::raw::{OutOfLine, SpinGuard, SpinLock};
+use convoke_core::raw::{FrameArc, OutOfLine, SpinGuard, SpinLock};
 
 pub(crate) struct Block<O> {
     /// The entry in the registry. The first field: it is unlinked before the rest is dropped, so that no

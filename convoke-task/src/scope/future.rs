@@ -6,13 +6,12 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use convoke_core::raw::{Frame, OutOfLine, Polled, StopWatch, WakerMark, budget, outside_a_task};
+use convoke_core::raw::{Frame, FrameArc, OutOfLine, Polled, StopWatch, WakerMark, budget, outside_a_task};
 use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::block::{Block, Failure};
 use super::spawn::Scope;
-use crate::frame_arc::FrameArc;
 use crate::pinned::is_there;
 use crate::region::Region;
 use crate::task::Listening;

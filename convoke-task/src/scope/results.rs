@@ -5,17 +5,17 @@ use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
-use std::collections::VecDeque;
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{Frame, FrameArc, StopWatch, budget, outside_a_task};
 
 use super::builder::Child;
 use super::caught::{PollCaught, poll_caught};
 use super::options::{Name, Naming, SendPlace};
 use super::parent::{Options, ParentOnExecutors, Takes};
 use super::spawn::Scope;
+use crate::frame_queue::FrameQueue;
 use convoke_core::raw::wake_if_any;
 use pin_project_lite::pin_project;
 
@@ -47,8 +47,8 @@ impl<O: Send + 'static> Scope<O> {
     /// assert_eq!(outcome, Outcome::Value(vec![1, 2, 3]));
     /// ```
     pub fn results<T: Send + 'static>(&self) -> Results<O, T> {
-        let queue = Queue { done: VecDeque::new(), running: 0, waker: None };
-        Results { scope: self.clone(), queue: Arc::new(Mutex::new(queue)) }
+        let queue = Queue { done: FrameQueue::in_task(), running: 0, waker: None };
+        Results { scope: self.clone(), queue: FrameArc::in_task(Mutex::new(queue)) }
     }
 }
 
@@ -57,11 +57,11 @@ impl<O: Send + 'static> Scope<O> {
 /// Results wait in memory until they are taken. To limit them, give each child a [`permit`](Child::permit).
 pub struct Results<O, T> {
     scope: Scope<O>,
-    queue: Arc<Mutex<Queue<T>>>,
+    queue: FrameArc<Mutex<Queue<T>>>,
 }
 
 struct Queue<T> {
-    done: VecDeque<T>,
+    done: FrameQueue<T>,
     running: usize,
     waker: Option<Waker>,
 }
@@ -151,7 +151,7 @@ impl<F: Future> Future for ResultOf<F, F::Output> {
 
 /// Guard of a running child. It delivers the result, if there is one, when it is dropped.
 struct Counted<T> {
-    queue: Arc<Mutex<Queue<T>>>,
+    queue: FrameArc<Mutex<Queue<T>>>,
     result: Option<T>,
 }
 
@@ -187,7 +187,7 @@ impl<T> Future for NextResult<'_, T> {
             // Cloned without the lock: a clone may run foreign code.
             let waker = cx.waker().clone();
             let mut queue = lock(self.queue);
-            if let Some(result) = queue.done.pop_front() {
+            if let Some(result) = queue.done.pop() {
                 budget::spend();
                 return Poll::Ready(Some(result));
             }

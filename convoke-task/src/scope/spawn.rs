@@ -6,6 +6,7 @@ use core::panic::Location;
 use std::sync::Arc;
 
 use convoke_core::StopReason;
+use convoke_core::raw::FrameArc;
 
 use super::block::Block;
 use super::builder::Child;
@@ -14,7 +15,6 @@ use super::handle::Handle;
 use super::options::Name;
 use super::output::ChildOutput;
 use super::start::Refused;
-use crate::frame_arc::FrameArc;
 use crate::task::{SameThread, Spawnable};
 
 /// Entrance to a [`scope()`](super::scope): starts children in it. `O` is the output of the scope.

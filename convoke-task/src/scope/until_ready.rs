@@ -7,14 +7,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::PoisonError;
 
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
-use convoke_core::raw::{Frame, StopWatch, budget, outside_a_task};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{Frame, FrameArc, StopWatch, budget, outside_a_task};
 
 use convoke_core::raw::wake_if_any;
 
 /// Creates both ends of a report.
 pub(super) fn ready_pair<T>(started_at: &'static Location<'static>) -> (Ready<T>, Started<T>) {
-    let state = Arc::new(Mutex::new(State { value: None, is_over: false, waker: None }));
+    let state = FrameArc::in_task(Mutex::new(State { value: None, is_over: false, waker: None }));
     let ready = Ready { state: state.clone() };
     (ready, Started { state, started_at, watch: StopWatch::new() })
 }
@@ -33,7 +33,7 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
 /// Right of a child to report once that it is ready. [`Child::spawn_until_ready`](super::Child::spawn_until_ready) passes it to the child.
 #[must_use = "the task that started the child waits for `report`"]
 pub struct Ready<T> {
-    state: Arc<Mutex<State<T>>>,
+    state: FrameArc<Mutex<State<T>>>,
 }
 
 impl<T> Ready<T> {
@@ -56,7 +56,7 @@ impl<T> Drop for Ready<T> {
 /// Future of [`Child::spawn_until_ready`](super::Child::spawn_until_ready): waits until a child is ready.
 #[must_use = "the child has started; this waits until it is ready"]
 pub struct Started<T> {
-    state: Arc<Mutex<State<T>>>,
+    state: FrameArc<Mutex<State<T>>>,
     started_at: &'static Location<'static>,
     watch: StopWatch,
 }

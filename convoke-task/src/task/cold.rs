@@ -9,8 +9,8 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::WaitLocation;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::{FrameBox, WaitLocation};
 use convoke_core::{Env, StopReason};
 
 use super::observed::ObserverSlot;
@@ -86,7 +86,7 @@ impl ColdState {
     /// here is borrowed.
     pub(super) unsafe fn clear(&self, allocator: &FrameAllocator) {
         Self::free_memory(self.spare.take(), || allocator);
-        drop((self.surroundings.with(core::mem::take), self.moved_to.with(core::mem::take)));
+        drop((Past(self.surroundings.with(Option::take)), Past(self.moved_to.with(Option::take))));
     }
 
     /// Frees memory that was cached for the next operation.
@@ -160,7 +160,8 @@ impl ColdState {
 
     /// Returns the environment to show to the program, with a stop token of the task's own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
-        let make = || self.surroundings.push(Surroundings::new(above, above.stop().deadline()));
+        let make =
+            || self.surroundings.push(above.allocator(), Surroundings::new(above, above.stop().deadline()));
         let surroundings = self.surroundings.last().unwrap_or_else(make);
         if let Some(reason) = asked {
             surroundings.request_stop(reason);
@@ -184,9 +185,10 @@ impl ColdState {
     /// Makes this the environment that the task runs in.
     pub(super) fn move_to(&self, env: Env) {
         if let Some(surroundings) = self.surroundings.last() {
-            self.surroundings.push(surroundings.moved_to(&env));
+            self.surroundings.push(env.allocator(), surroundings.moved_to(&env));
         }
-        self.moved_to.push(env);
+        let allocator = env.allocator().clone();
+        self.moved_to.push(&allocator, env);
     }
 
     /// Frees the environments of executors that the task has left, unless an operation may still borrow one.
@@ -203,55 +205,75 @@ impl ColdState {
 }
 
 /// Values of which the last is current. The others stay in place until they are taken, because they may be
-/// borrowed. No reference to the vector itself outlives a method.
-// Boxed, because a borrowed element must not move when another is added.
-struct Stack<T>(UnsafeCell<Vec<Box<T>>>);
+/// borrowed. No reference to the list itself outlives a method.
+struct Stack<T>(UnsafeCell<Option<FrameBox<Level<T>>>>);
+
+/// A value, and those before it.
+struct Level<T> {
+    value: T,
+    past: Option<FrameBox<Level<T>>>,
+}
 
 impl<T> Stack<T> {
     const fn new() -> Self {
-        Self(UnsafeCell::new(Vec::new()))
+        Self(UnsafeCell::new(None))
     }
 
-    /// Calls `f` with the vector.
+    /// Calls `f` with the newest level.
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut Vec<Box<T>>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut Option<FrameBox<Level<T>>>) -> R) -> R {
         // SAFETY: the type is not `Sync`, and `f`, which is always one of this file, does not come back here:
-        // so this is the only reference to the vector.
+        // so this is the only reference to the list.
         f(unsafe { &mut *self.0.get() })
     }
 
     /// Returns the current value.
     #[inline]
     fn last(&self) -> Option<&T> {
-        let last = self.with(|all| all.last().map(|last| NonNull::from(&**last)));
+        let last = self.with(|newest| newest.as_ref().map(FrameBox::pointer));
         // SAFETY: a value stays where it is until `clear` or `forget_past` takes it, and their contracts say
         // that none is borrowed.
-        last.map(|last| unsafe { last.as_ref() })
+        last.map(|last| unsafe { &(*last.as_ptr()).value })
     }
 
-    /// Makes this the current value.
-    fn push(&self, value: T) -> &T {
-        self.with(|all| all.push(Box::new(value)));
+    /// Makes this the current value, in memory of this allocator.
+    fn push(&self, allocator: &FrameAllocator, value: T) -> &T {
+        let mut level = FrameBox::new_in(allocator.clone(), Level { value, past: None });
+        self.with(|newest| {
+            level.past = newest.take();
+            *newest = Some(level);
+        });
         self.last().expect("a value was just pushed")
     }
 
     /// Returns true if there are values that are not current any more.
     fn has_past(&self) -> bool {
-        self.with(|all| all.len() > 1)
+        // Through the pointer: the current value may be borrowed.
+        let newest = self.with(|newest| newest.as_ref().map(FrameBox::pointer));
+        // SAFETY: the level exists, and only this thread uses its link.
+        newest.is_some_and(|newest| unsafe { (*newest.as_ptr()).past.is_some() })
     }
 }
 
 /// Takes all values but the current one.
-fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
-    let last = all.pop();
-    core::mem::replace(all, last.into_iter().collect())
+fn take_past<T>(newest: &mut Option<FrameBox<Level<T>>>) -> Past<T> {
+    Past(newest.as_mut().and_then(|newest| newest.past.take()))
+}
+
+/// Values that are not current any more. Dropped in a loop: there may be more of them than the stack is deep.
+struct Past<T>(Option<FrameBox<Level<T>>>);
+
+impl<T> Drop for Past<T> {
+    fn drop(&mut self) {
+        while let Some(mut level) = self.0.take() {
+            self.0 = level.past.take();
+        }
+    }
 }
 
 /// Drops environments that the task has left.
 #[cold]
-// Boxed, because a borrowed element must not move when another is added.
-#[expect(clippy::vec_box, reason = "`Stack` boxes them, because a borrowed element must not move")]
-fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
+fn drop_past(past: (Past<Surroundings>, Past<Env>)) {
     // The destructor of an executor is code of the program, and the task goes on if it panics.
     contain(report_panic, || drop(past));
 }

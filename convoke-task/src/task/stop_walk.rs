@@ -18,13 +18,12 @@ use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 
-use convoke_core::raw::{Frame, IntrusiveList, Linked, Links, SpinLock};
+use convoke_core::raw::{Frame, FrameArc, IntrusiveList, Linked, Links, SpinLock};
 use convoke_core::{Panic, StopReason};
 
 use super::header::TaskHeader;
 use super::inside::Inside;
 use super::reference::{Alive, TaskRef};
-use crate::frame_arc::FrameArc;
 
 /// A scope, as it hears of the stop of the task that it is open in. It is a field of what it stands for.
 pub(crate) struct StopListener {

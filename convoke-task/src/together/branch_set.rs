@@ -12,24 +12,23 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Waker};
-use std::collections::VecDeque;
-use std::sync::Arc;
 
-use convoke_core::raw::{UnderWay, budget};
+use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec, UnderWay, budget};
 use convoke_core::{Outcome, Panic};
 
 use super::ended::ended;
 use super::wake_set::{Key, WakeFlag, WakeSet};
+use crate::frame_queue::FrameQueue;
 use crate::region::{BodyMark, Region};
 use convoke_core::raw::visit_step;
 
 /// A set of futures, of which only the woken ones are polled. `T` is a tag that the owner gives to each child.
 pub(crate) struct BranchSet<F: ?Sized, T = ()> {
-    children: Vec<Option<Child<F, T>>>,
-    free: Vec<usize>,
+    children: FrameVec<Option<Child<F, T>>>,
+    free: FrameVec<usize>,
     wake_set: WakeSet,
     /// The keys to poll before the owner waits again.
-    round: VecDeque<Key>,
+    round: FrameQueue<Key>,
     /// The serial of the next child.
     serial: u64,
     /// The number of children that held the task when they were polled last: they must not be dropped yet.
@@ -38,9 +37,9 @@ pub(crate) struct BranchSet<F: ?Sized, T = ()> {
 }
 
 struct Child<F: ?Sized, T> {
-    future: Pin<Box<F>>,
+    future: Pin<FrameBox<F>>,
     serial: u64,
-    flag: Arc<WakeFlag>,
+    flag: FrameArc<WakeFlag>,
     /// The waker of the flag. Cached, because creating one counts a reference.
     waker: Waker,
     mark: BodyMark,
@@ -50,10 +49,10 @@ struct Child<F: ?Sized, T> {
 impl<F: Future + ?Sized, T> BranchSet<F, T> {
     pub(crate) fn new() -> Self {
         Self {
-            children: Vec::new(),
-            free: Vec::new(),
+            children: FrameMemory::vec_in_task(),
+            free: FrameMemory::vec_in_task(),
             wake_set: WakeSet::new(),
-            round: VecDeque::new(),
+            round: FrameQueue::in_task(),
             serial: 0,
             held: 0,
             under_way: UnderWay::new(),
@@ -69,7 +68,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
     }
 
     /// Adds a child, to be polled in this round.
-    pub(crate) fn insert(&mut self, future: Pin<Box<F>>, tag: T) {
+    pub(crate) fn insert(&mut self, future: Pin<FrameBox<F>>, tag: T) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.children.push(None);
             self.children.len() - 1
@@ -77,15 +76,15 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         let serial = self.serial;
         self.serial += 1;
         let flag = self.wake_set.flag(Key { index, serial });
-        let waker = Waker::from(flag.clone());
+        let waker = flag.clone().into_waker();
         self.children[index] = Some(Child { future, serial, flag, waker, mark: BodyMark::default(), tag });
-        self.round.push_back(Key { index, serial });
+        self.round.push(Key { index, serial });
     }
 
     /// Returns a flag for a future outside the set, such as the body of a scope. The owner polls it when
     /// `next` returns this key, for the first time in this round.
-    pub(crate) fn flag_beside(&mut self, key: Key) -> Arc<WakeFlag> {
-        self.round.push_back(key);
+    pub(crate) fn flag_beside(&mut self, key: Key) -> FrameArc<WakeFlag> {
+        self.round.push(key);
         self.wake_set.flag(key)
     }
 
@@ -107,7 +106,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
     /// Takes the next key of the round. Returns `None` if there is none, or if the budget of the task is spent:
     /// then the next poll of the owner goes on with this round.
     pub(crate) fn next_within_budget(&mut self) -> Option<Key> {
-        if budget::has_left() { self.round.pop_front() } else { None }
+        if budget::has_left() { self.round.pop() } else { None }
     }
 
     /// Returns true if the round has more keys.
@@ -203,7 +202,7 @@ mod tests {
                 let wakers = Mutex::new(Vec::new());
                 let (mut set, region) = (BranchSet::new(), Region::new());
                 for _ in 0..CHILDREN {
-                    set.insert(Box::pin(waits(&wakers)), ());
+                    set.insert(FrameBox::pin_in_task(waits(&wakers)), ());
                 }
                 poll_round(&mut set, &region);
                 for _ in 0..CHILDREN {

@@ -4,6 +4,8 @@ use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::Context;
 
+use convoke_core::raw::FrameBox;
+
 use super::branch_set::BranchSet;
 use super::branches::{Branches, Rooms};
 use super::group::{Group, Sort};
@@ -31,7 +33,7 @@ where
         let mut set = BranchSet::new();
         let values = self.iter().map(|_| None).collect();
         for (index, future) in self.into_iter().enumerate() {
-            set.insert(Box::pin(future.into_future()), index);
+            set.insert(FrameBox::pin_in_task(future.into_future()), index);
         }
         VectorSlots { set, values }
     }

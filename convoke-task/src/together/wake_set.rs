@@ -6,17 +6,15 @@
 
 use core::fmt;
 use core::task::Waker;
-use std::sync::Arc;
-use std::task::Wake;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
-use convoke_core::raw::{wake, wake_if_any};
+use convoke_core::raw::{FrameArc, FrameMemory, FrameVec, FrameWake, wake, wake_if_any};
 
 /// Set of woken children, as the owner has it. Flags that outlive it wake nothing.
 pub struct WakeSet {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
 }
 
 struct Shared {
@@ -25,7 +23,7 @@ struct Shared {
 
 struct State {
     /// The keys of the woken children.
-    woken: Vec<Key>,
+    woken: FrameVec<Key>,
     /// The owner's waker, while it waits.
     owner: Option<Waker>,
 }
@@ -45,7 +43,7 @@ pub struct WakeFlag {
     /// True if the key is in the set, or was taken from it and the flag not cleared yet. The thread that
     /// changes it to true adds the key, so that the key is there once.
     is_set: AtomicBool,
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
 }
 
 impl Shared {
@@ -55,15 +53,16 @@ impl Shared {
 }
 
 impl WakeSet {
-    /// Creates an empty set.
+    /// Creates an empty set, in memory of the running task.
     pub fn new() -> Self {
-        Self { shared: Arc::new(Shared { state: Mutex::new(State { woken: Vec::new(), owner: None }) }) }
+        let state = State { woken: FrameMemory::vec_in_task(), owner: None };
+        Self { shared: FrameArc::in_task(Shared { state: Mutex::new(state) }) }
     }
 
     /// Creates the flag of a child. It is set, but its key is not in the set: the caller polls the child a
     /// first time.
-    pub fn flag(&self, key: Key) -> Arc<WakeFlag> {
-        Arc::new(WakeFlag { key, is_set: AtomicBool::new(true), shared: self.shared.clone() })
+    pub fn flag(&self, key: Key) -> FrameArc<WakeFlag> {
+        FrameArc::in_task(WakeFlag { key, is_set: AtomicBool::new(true), shared: self.shared.clone() })
     }
 
     /// Returns a flag that wakes the owner for something other than a child.
@@ -143,20 +142,16 @@ impl WakeFlag {
     }
 }
 
-impl Wake for WakeFlag {
-    fn wake(self: Arc<Self>) {
-        self.set();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.set();
+impl FrameWake for WakeFlag {
+    fn wake(this: &FrameArc<Self>) {
+        this.set();
     }
 }
 
 /// Flag that wakes the owner of a set.
 #[derive(Clone)]
 pub(crate) struct OwnerFlag {
-    shared: Arc<Shared>,
+    shared: FrameArc<Shared>,
 }
 
 impl OwnerFlag {

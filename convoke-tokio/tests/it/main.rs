@@ -2,6 +2,7 @@
 
 mod bytes;
 mod contract;
+mod driven_by_others;
 mod dropped;
 mod fairness;
 mod finish;

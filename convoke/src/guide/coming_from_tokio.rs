@@ -45,7 +45,7 @@
 //! | `spawn_local`, `LocalSet`, `run_until` | [`child().local()`](crate::scope::Child::local); for children that borrow, [`local_scope`](crate::local_scope()) |
 //! | `spawn_blocking`, `Handle::block_on` in it, `SyncIoBridge` | [`blocking`](crate::blocking()), [`Inside::block_on`](crate::executor::Inside::block_on) |
 //! | `yield_now` | [`checkpoint`](crate::checkpoint): also a place to hear of a stop |
-//! | `coop::poll_proceed`, `consume_budget` | [`budget::poll_proceed`](crate::task::budget::poll_proceed), [`checkpoint`](crate::checkpoint) |
+//! | `coop::poll_proceed`, `consume_budget`, `unconstrained` | [`budget::poll_proceed`](crate::task::budget::poll_proceed), [`checkpoint`](crate::checkpoint), [`budget::unconstrained`](crate::task::budget::unconstrained) |
 //! | `task_local!`, `LocalKey::scope`, `get` | [`Local`](crate::env::Local) keys, [`with_local`](crate::env::with_local), [`current::local`](crate::env::current::local); inherited by children, which tokio's are not |
 //! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`child().permit(..)`](crate::scope::Child::permit) |
 //! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::task::map_concurrent), [`for_each_concurrent`](crate::task::for_each_concurrent) |
@@ -107,16 +107,30 @@
 //! | --- | --- |
 //! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with `futures_io`'s traits and methods of their own |
 //! | `readable`, `try_read`, `try_io`, `into_split`, `reunite`, `peek` | the same, on [`SocketStream`](crate::net::SocketStream) |
-//! | `set_nodelay`, `set_keepalive`, `set_ttl`, … | `set_option` with a [`SocketOption`](crate::net::SocketOption) |
+//! | `set_nodelay`, `set_keepalive`, `set_ttl`, `set_linger`, … | the same, on [streams](crate::net::SocketStream::set_nodelay), listeners and datagram sockets; as values, [`set_option`](crate::net::SocketStream::set_option) with a [`SocketOption`](crate::net::SocketOption) |
+//! | `poll_recv_from`, `poll_send_to`, `join_multicast_v4` | the same, on [`DatagramSocket`](crate::net::DatagramSocket::poll_recv_from) |
+//! | `AsyncReadExt::read_buf` | [`read_buf`](crate::net::SocketStream::read_buf), into the spare capacity of a vector |
 //! | `peer_cred`, `UCred` | [`PeerCredentials`](crate::net::PeerCredentials) |
 //! | `TcpSocket`, `UnixSocket` | [`ListenOptions`](crate::net::ListenOptions), [`ConnectOptions`](crate::net::ConnectOptions), [`set_option`](crate::net::SocketStream::set_option); all else with `socket2`, by `from_std` and `AsFd` |
 //! | `lookup_host`, `ToSocketAddrs` | [`net::resolve`](crate::net::resolve), [`ToAddress`](crate::net::ToAddress) |
 //! | `io::unix::AsyncFd`, `unix::pipe` | [`net::AsyncFd`](crate::net::AsyncFd) |
-//! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`io`](crate::io) |
+//! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`io`](crate::io); with a limit for idle connections, [`idle_timeout`](crate::io::Copy::idle_timeout) |
 //! | `io::split` | [`AnyStream::split`](crate::io::AnyStream::split), for streams of any type |
 //! | `AsyncReadExt`, `AsyncWriteExt` | [`read_exact`](crate::io::read_exact), [`write_all`](crate::io::write_all) and methods of streams; the rest is in `futures-lite` or `futures` |
 //! | `BufReader`, `BufWriter`, `lines`, `take`, `chain`, `AsyncSeek`, `empty`, `sink` | those of `futures-lite` or `futures` |
 //! | `signal::ctrl_c`, `signal::unix::signal`, `SignalKind` | [`signal::ctrl_c`](crate::signal::ctrl_c), [`signal::signals`](crate::signal::signals), [`Signal`](crate::signal::Signal) |
+//!
+//! ## What people add to tokio
+//!
+//! | by hand, or by another crate | Convoke |
+//! | --- | --- |
+//! | a loop that starts a task again when it fails | [`child().restart(schedule)`](crate::scope::Child::restart), with [`report`](crate::scope::Child::report), in every scope |
+//! | an accept loop that forgets the errors of its clients | [`supervise`](crate::Scope::supervise), or [`serve`](crate::net::serve()) |
+//! | `backoff`, `tokio-retry` | [`retry`](mod@crate::retry), with [`Backoff`](crate::retry::Backoff) |
+//! | an error type for "cancelled" | none is needed; where a `Result` must say it, [`Stopped`](crate::Stopped), which `?` makes an `io::Error` |
+//! | `Box<dyn AsyncRead + AsyncWrite>` | [`AnyStream`](crate::io::AnyStream) and its read-only, write-only and borrowed forms |
+//! | `async-stream`, `genawaiter` | [`generator`](crate::task::generator()), [`sync_generator`](crate::task::sync_generator()) |
+//! | turmoil, madsim | `#[convoke::test(sim)]`: the same program, without another build |
 //!
 //! ## What there is not
 //!
@@ -127,7 +141,7 @@
 //! | `process` | `blocking(\|_\| command.output())` |
 //! | `windows::named_pipe` | none |
 //! | `block_in_place` | [`blocking`](crate::blocking()), or a part on the pool with [`run_on`](crate::run_on) |
-//! | `coop::unconstrained`, `has_budget_remaining` | none: the budget only makes a task yield |
+//! | `coop::has_budget_remaining` | none: the budget only makes a task yield |
 //! | `on_thread_start`, `RuntimeMetrics` | none |
 //! | `read_owned`, `write_owned`, `Semaphore::forget_permits`, `merge`, `split` | none: `forget` is a method of a permit |
 //! | `MappedMutexGuard`, `RwLockReadGuard::map`, `blocking_lock`, `blocking_read` | none: borrow from the guard; in [`blocking`](crate::blocking()), `inside.block_on(mutex.lock_owned())` |

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use convoke::Executor;
 use convoke::executor::PoolExecutor;
 use convoke::prelude::*;
-use convoke::raw::Runnable;
+use convoke::raw::{AnyExecutor, Runnable};
 
 #[derive(Clone)]
 struct Instrumented {
@@ -33,6 +33,11 @@ impl Executor for Instrumented {
 
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
         self.inner.dispatch(runnable)
+    }
+
+    // Its context, its timers and its allocator are those of the pool.
+    fn wraps(&self) -> Option<&dyn AnyExecutor> {
+        Some(&self.inner)
     }
 }
 
