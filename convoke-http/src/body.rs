@@ -9,6 +9,7 @@ use std::io;
 use std::time::Instant;
 
 use bytes::Bytes;
+use convoke_core::raw::budget;
 use convoke_exec::time::{Sleeping, sleep_until};
 use http::StatusCode;
 use http_body_util::{LengthLimitError, Limited};
@@ -48,7 +49,8 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match Pin::new(&mut self.body).poll_frame(cx) {
+        // A client may have sent many frames before the first one is read.
+        match budget::poll_in_turn(cx, |cx| Pin::new(&mut self.body).poll_frame(cx)) {
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(BodyError::new(error, self.limit)))),
             Poll::Ready(frame) => {
                 Poll::Ready(frame.map(|frame| frame.map_err(|_| unreachable!("matched above"))))

@@ -12,6 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::Wake;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::budget;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::stream::TlsStream;
@@ -149,7 +150,9 @@ impl<S> TlsReadHalf<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsReadHalf<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let shared = &self.get_mut().shared;
-        shared.poll(Half::Read, cx, |stream, cx, sending| stream.poll_read_with(cx, sending, buffer))
+        budget::poll_in_turn(cx, |cx| {
+            shared.poll(Half::Read, cx, |stream, cx, sending| stream.poll_read_with(cx, sending, buffer))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::io::{self, IoSlice};
 
+use convoke_core::raw::budget;
 use convoke_net::stream::{Linger, lingering_close};
 use convoke_task::{AsyncClose, Exit};
 use futures_io::{AsyncRead, AsyncWrite};
@@ -265,14 +266,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut writing = Context::from_waker(cx.waker());
-        self.get_mut().poll_read_with(cx, &mut writing, buffer)
+        // A record has enough bytes for many reads that need not wait.
+        budget::poll_in_turn(cx, |cx| {
+            let mut writing = Context::from_waker(cx.waker());
+            self.get_mut().poll_read_with(cx, &mut writing, buffer)
+        })
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        self.get_mut().poll_write_record(cx, buffer)
+        budget::poll_in_turn(cx, |cx| self.get_mut().poll_write_record(cx, buffer))
     }
 
     /// Writes several buffers as one record: the head and the body of a message cost one encryption and one system call.

@@ -14,10 +14,12 @@
 //!    hold work that has to be told of a stop, or kept.
 //! 4. Both call [`spend`] when they return `Ready`. A poll that returns `Pending` costs nothing, so a task
 //!    with more branches than budget polls all of them.
-//! 5. Outside of tasks there is no budget: nothing there could yield to anything.
+//! 5. A future around others that may or may not be of Convoke takes a [`mark`] before it polls them, and calls
+//!    [`Mark::spend_once`] instead of `spend`: what is awaited in several layers is taken once.
+//! 6. Outside of tasks there is no budget: nothing there could yield to anything.
 
 use core::marker::PhantomData;
-use core::task::Context;
+use core::task::{Context, Poll};
 
 use super::Frame;
 use crate::this_thread::{ThisThread, UNLIMITED_BUDGET};
@@ -43,6 +45,44 @@ pub fn has_left() -> bool {
 #[inline]
 pub fn spend() {
     ThisThread::with(|thread| thread.budget.set(thread.budget.get().saturating_sub(1)));
+}
+
+/// The budget at one point of a poll.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(u32);
+
+/// Returns the budget as it is now, to see later if anything was taken from it.
+#[inline]
+pub fn mark() -> Mark {
+    Mark(ThisThread::with(|thread| thread.budget.get()))
+}
+
+impl Mark {
+    /// Takes one from the budget, unless something inside has done so since. Call it when a future completes.
+    #[inline]
+    pub fn spend_once(self) {
+        if self.0 == mark().0 {
+            spend();
+        }
+    }
+}
+
+/// Polls one step of something that may not be of Convoke, such as a read of a foreign stream. `Pending` without a step,
+/// if the budget is spent.
+#[inline]
+pub fn poll_in_turn<T>(
+    cx: &mut Context<'_>,
+    step: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    if !may_proceed(cx) {
+        return Poll::Pending;
+    }
+    let mark = mark();
+    let polled = step(cx);
+    if polled.is_ready() {
+        mark.spend_once();
+    }
+    polled
 }
 
 /// Wakes the task, so that it runs again behind others. Returns true if it need not yield, outside of tasks.

@@ -11,6 +11,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 
 use super::Progress;
 use super::idle::IdleLimit;
+use super::step::poll_step;
 use super::write_all::write_zero;
 
 /// The size of the copy buffer in bytes.
@@ -147,8 +148,8 @@ impl CopyBuffer {
     {
         loop {
             while self.start < self.end {
-                let written =
-                    ready!(Pin::new(&mut *writer).poll_write(cx, &self.buffer[self.start..self.end]))?;
+                let rest = &self.buffer[self.start..self.end];
+                let written = ready!(poll_step(cx, |cx| Pin::new(&mut *writer).poll_write(cx, rest)))?;
                 if written == 0 {
                     return Poll::Ready(Err(write_zero(self.start, self.end)));
                 }
@@ -160,7 +161,7 @@ impl CopyBuffer {
             if self.has_ended {
                 return Poll::Ready(Ok(()));
             }
-            match Pin::new(&mut *reader).poll_read(cx, &mut self.buffer)? {
+            match poll_step(cx, |cx| Pin::new(&mut *reader).poll_read(cx, &mut self.buffer))? {
                 Poll::Ready(read) => {
                     (self.start, self.end, self.has_ended) = (0, read, read == 0);
                     self.moved += read as u64;

@@ -38,7 +38,7 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new(), idle: IdleLimit::default() }
+    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new(), back_first: false, idle: IdleLimit::default() }
 }
 
 /// The future of [`copy_bidirectional()`].
@@ -48,6 +48,8 @@ pub struct CopyBidirectional<'a, A: ?Sized, B: ?Sized> {
     b: &'a mut B,
     there: OneWay<'a>,
     back: OneWay<'a>,
+    /// Changes with each poll: the direction that is polled first can use up the budget of the task.
+    back_first: bool,
     idle: IdleLimit,
 }
 
@@ -124,8 +126,15 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<(u64, u64)>> {
         let this = self.get_mut();
-        let there = this.there.poll(&mut *this.a, &mut *this.b, cx)?;
-        let back = this.back.poll(&mut *this.b, &mut *this.a, cx)?;
+        let (mut there, mut back) = (Poll::Pending, Poll::Pending);
+        for turn in [false, true] {
+            if turn == this.back_first {
+                there = this.there.poll(&mut *this.a, &mut *this.b, cx)?;
+            } else {
+                back = this.back.poll(&mut *this.b, &mut *this.a, cx)?;
+            }
+        }
+        this.back_first = !this.back_first;
         match (there, back) {
             (Poll::Ready(()), Poll::Ready(())) => {
                 Poll::Ready(Ok((this.there.copied.written, this.back.copied.written)))

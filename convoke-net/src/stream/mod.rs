@@ -13,6 +13,7 @@
 //! | `closing` | a stream that `using` closes |
 //! | `duplex` | a pipe in memory |
 //! | `progress` | a counter of bytes |
+//! | `step` | the budget and the stop of streams of other crates |
 
 mod any;
 mod closing;
@@ -23,6 +24,7 @@ mod idle;
 mod lingering;
 mod progress;
 mod read_exact;
+pub(crate) mod step;
 mod write_all;
 
 pub use any::{

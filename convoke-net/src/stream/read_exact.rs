@@ -9,6 +9,7 @@ use std::io;
 use futures_io::AsyncRead;
 
 use super::Progress;
+use super::step::poll_step;
 
 /// Reads until the buffer is full.
 ///
@@ -62,7 +63,8 @@ impl<R: AsyncRead + Unpin + ?Sized> Future for ReadExact<'_, R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         while this.filled < this.buffer.len() {
-            let read = ready!(Pin::new(&mut *this.reader).poll_read(cx, &mut this.buffer[this.filled..]))?;
+            let (reader, rest) = (Pin::new(&mut *this.reader), &mut this.buffer[this.filled..]);
+            let read = ready!(poll_step(cx, |cx| reader.poll_read(cx, rest)))?;
             if read == 0 {
                 return Poll::Ready(Err(ended_early(this.filled, this.buffer.len())));
             }

@@ -9,6 +9,7 @@ use std::io;
 use futures_io::AsyncWrite;
 
 use super::Progress;
+use super::step::poll_step;
 
 /// Writes the whole buffer.
 ///
@@ -59,7 +60,8 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for WriteAll<'_, W> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         while this.written < this.buffer.len() {
-            let written = ready!(Pin::new(&mut *this.writer).poll_write(cx, &this.buffer[this.written..]))?;
+            let (writer, rest) = (Pin::new(&mut *this.writer), &this.buffer[this.written..]);
+            let written = ready!(poll_step(cx, |cx| writer.poll_write(cx, rest)))?;
             if written == 0 {
                 return Poll::Ready(Err(write_zero(this.written, this.buffer.len())));
             }

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
-use convoke_core::raw::{Frame, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, budget, outside_a_task};
 use pin_project_lite::pin_project;
 
 /// Runs a future, and returns [`Stopped`] if it ends as stopped, instead of ending the awaiting function too.
@@ -32,7 +32,7 @@ use pin_project_lite::pin_project;
 /// assert_eq!(outcome, Outcome::Value("went on"));
 /// ```
 pub fn catch_stopped<F: IntoFuture>(future: F) -> CatchStopped<F::IntoFuture> {
-    CatchStopped { future: Some(future.into_future()), stopped: Cell::new(false) }
+    CatchStopped { future: Some(future.into_future()), stopped: Cell::new(false), begun: false }
 }
 
 /// The error of work that ended as stopped.
@@ -79,6 +79,7 @@ pin_project! {
         #[pin]
         future: Option<F>,
         stopped: Cell<bool>,
+        begun: bool,
     }
 }
 
@@ -91,9 +92,16 @@ impl<F: Future> Future for CatchStopped<F> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("`catch_stopped`") };
             let Some(body) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
-            let inside = outer.same(stopped);
+            if !*this.begun && !budget::may_proceed(cx) {
+                return Poll::Pending;
+            }
+            *this.begun = true;
+            let (mark, inside) = (budget::mark(), outer.same(stopped));
             match inside.poll(body, cx) {
-                Polled::Ready(value) => Poll::Ready(Ok(value)),
+                Polled::Ready(value) => {
+                    mark.spend_once();
+                    Poll::Ready(Ok(value))
+                }
                 Polled::Pending => Poll::Pending,
                 Polled::Stopped => {
                     // A child that was awaited may have stopped for a reason of its own.
@@ -101,6 +109,7 @@ impl<F: Future> Future for CatchStopped<F> {
                     outer.take_cause();
                     future.set(None);
                     outer.stop_was_caught();
+                    mark.spend_once();
                     Poll::Ready(Err(Stopped { reason }))
                 }
             }

@@ -7,7 +7,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, budget, outside_a_task};
 use pin_project_lite::pin_project;
 
 /// Makes a future of another crate, which knows nothing of stops, give way to one: if a stop is requested
@@ -41,6 +41,7 @@ pub fn stoppable<F: IntoFuture>(future: F) -> Stoppable<F::IntoFuture> {
     Stoppable {
         future: Some(future.into_future()),
         stopped: Cell::new(false),
+        begun: false,
         location: Location::caller(),
         watch: StopWatch::new(),
     }
@@ -53,6 +54,7 @@ pin_project! {
         #[pin]
         future: Option<F>,
         stopped: Cell<bool>,
+        begun: bool,
         location: &'static Location<'static>,
         watch: StopWatch,
     }
@@ -67,9 +69,16 @@ impl<F: Future> Future for Stoppable<F> {
             let Some(frame) = frame else { outside_a_task("`stoppable`") };
             // Polled first: a result that is ready is not lost to a stop at the same time.
             if let Some(future) = this.future.as_mut().as_pin_mut() {
-                let inside = frame.same(this.stopped);
+                if !*this.begun && !budget::may_proceed(cx) {
+                    return Poll::Pending;
+                }
+                *this.begun = true;
+                let (mark, inside) = (budget::mark(), frame.same(this.stopped));
                 match inside.poll(future, cx) {
-                    Polled::Ready(value) => return Poll::Ready(value),
+                    Polled::Ready(value) => {
+                        mark.spend_once();
+                        return Poll::Ready(value);
+                    }
                     // A clean-up that has begun inside is awaited.
                     Polled::Pending if !frame.is_asked_to_stop() || !inside.may_be_dropped() => {
                         frame.waits_at(this.location);

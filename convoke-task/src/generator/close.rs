@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
-use convoke_core::raw::Frame;
+use convoke_core::raw::{Frame, budget};
 
 use super::{Advanced, Generator, GeneratorOutput, Stage};
 use crate::cleanup::{AsyncClose, CleanupOutput, Exit};
@@ -40,7 +40,13 @@ where
         if matches!(generator.stage, Stage::New | Stage::Panicked) {
             generator.body = None;
         }
+        // Later polls continue what was asked to stop.
+        let first = generator.body.as_ref().is_none_or(|body| body.exchange().region.stop_reason().is_none());
+        if first && !budget::may_proceed(cx) {
+            return generator.yields();
+        }
         let Some(body) = &generator.body else {
+            budget::spend();
             return Poll::Ready(match generator.returned.take() {
                 Some(output) => output.into_closed(),
                 None => F::Output::closed(),
@@ -49,8 +55,14 @@ where
         // After this request another one, from outside, changes nothing. So no shield is needed.
         body.exchange().region.request_stop(StopReason::Abandoned);
         match generator.advance(cx) {
-            Advanced::Returned(output) => Poll::Ready(output.into_closed()),
-            Advanced::Stopped => Poll::Ready(F::Output::closed()),
+            Advanced::Returned(output) => {
+                budget::spend();
+                Poll::Ready(output.into_closed())
+            }
+            Advanced::Stopped => {
+                budget::spend();
+                Poll::Ready(F::Output::closed())
+            }
             Advanced::Waits => {
                 Frame::hold_current();
                 Poll::Pending

@@ -301,6 +301,7 @@ where
             return pass_on_stop();
         }
         self.body = None;
+        budget::spend();
         Poll::Ready(self.returned.take().and_then(GeneratorOutput::last))
     }
 }
@@ -332,18 +333,21 @@ where
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        if this.stage != Stage::Waits && !this.begin() {
-            return this.after_end();
-        }
         if !budget::may_proceed(cx) {
             return this.yields();
+        }
+        if this.stage != Stage::Waits && !this.begin() {
+            return this.after_end();
         }
         match this.advance(cx) {
             Advanced::Yielded(value) => {
                 budget::spend();
                 Poll::Ready(Some(F::Output::item(value)))
             }
-            Advanced::Returned(output) => Poll::Ready(output.last()),
+            Advanced::Returned(output) => {
+                budget::spend();
+                Poll::Ready(output.last())
+            }
             Advanced::Waits => Poll::Pending,
             Advanced::Stopped => pass_on_stop(),
         }

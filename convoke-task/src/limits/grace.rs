@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, UnderWay, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, UnderWay, budget, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -105,7 +105,10 @@ impl<F: Future> Future for GracePeriod<F> {
             // Polled again after the stop, by a combinator that still has to finish another branch.
             return pass_on_stop();
         }
-        let held = Frame::held_before();
+        if !self.begun && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
+        let (mark, held) = (budget::mark(), Frame::held_before());
         Frame::current(|frame| match frame {
             Some(around) => self.as_mut().listen(around, cx),
             None => outside_a_task("a shield"),
@@ -131,7 +134,10 @@ impl<F: Future> Future for GracePeriod<F> {
             panic.resume();
         }
         match polled {
-            Polled::Ready(value) => Poll::Ready(value),
+            Polled::Ready(value) => {
+                mark.spend_once();
+                Poll::Ready(value)
+            }
             _ => pass_on_stop(),
         }
     }

@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Duration;
 
-use convoke_core::raw::{Polled, UnderWay};
+use convoke_core::raw::{Polled, UnderWay, budget};
 use pin_project_lite::pin_project;
 
 use super::grace::GracePeriod;
@@ -40,7 +40,7 @@ use crate::region::{Region, pass_on_stop};
 /// assert_eq!(elapsed, Outcome::Value(true));
 /// ```
 pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
-    Shield { body: Some(future.into_future()), region: Region::shielded(), under_way: UnderWay::new() }
+    Shield { body: Some(future.into_future()), region: Region::shielded(), under_way: UnderWay::new(), begun: false }
 }
 
 impl<F: Future> Shield<F> {
@@ -88,6 +88,7 @@ pin_project! {
         body: Option<F>,
         region: Region,
         under_way: UnderWay,
+        begun: bool,
     }
 }
 
@@ -98,9 +99,15 @@ impl<F: Future> Future for Shield<F> {
         let mut this = self.project();
         // No body: polled again after the stop, by a combinator that still has to finish another branch.
         let Some(body) = this.body.as_mut().as_pin_mut() else { return pass_on_stop() };
+        if !*this.begun && !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
+        *this.begun = true;
+        let mark = budget::mark();
         match this.region.poll(body, cx) {
             Polled::Ready(value) => {
                 this.under_way.end();
+                mark.spend_once();
                 Poll::Ready(value)
             }
             Polled::Pending => {

@@ -43,7 +43,10 @@ macro_rules! reads {
                 buffer: &'r mut [u8],
             ) -> impl Future<Output = std::io::Result<usize>> + Send + 'r {
                 core::future::poll_fn(move |cx| {
-                    futures_io::AsyncRead::poll_read(core::pin::Pin::new(&mut *self), cx, buffer)
+                    let stream = core::pin::Pin::new(&mut *self);
+                    crate::stream::step::poll_step(cx, |cx| {
+                        futures_io::AsyncRead::poll_read(stream, cx, buffer)
+                    })
                 })
             }
 
@@ -113,7 +116,10 @@ macro_rules! writes {
                 buffer: &'w [u8],
             ) -> impl Future<Output = std::io::Result<usize>> + Send + 'w {
                 core::future::poll_fn(move |cx| {
-                    futures_io::AsyncWrite::poll_write(core::pin::Pin::new(&mut *self), cx, buffer)
+                    let stream = core::pin::Pin::new(&mut *self);
+                    crate::stream::step::poll_step(cx, |cx| {
+                        futures_io::AsyncWrite::poll_write(stream, cx, buffer)
+                    })
                 })
             }
 
@@ -138,7 +144,8 @@ macro_rules! writes {
             /// ```
             pub fn flush(&mut self) -> impl Future<Output = std::io::Result<()>> + Send + '_ {
                 core::future::poll_fn(|cx| {
-                    futures_io::AsyncWrite::poll_flush(core::pin::Pin::new(&mut *self), cx)
+                    let stream = core::pin::Pin::new(&mut *self);
+                    crate::stream::step::poll_step(cx, |cx| futures_io::AsyncWrite::poll_flush(stream, cx))
                 })
             }
 
@@ -159,7 +166,8 @@ macro_rules! writes {
             /// ```
             pub fn shutdown(&mut self) -> impl Future<Output = std::io::Result<()>> + Send + '_ {
                 core::future::poll_fn(|cx| {
-                    futures_io::AsyncWrite::poll_close(core::pin::Pin::new(&mut *self), cx)
+                    let stream = core::pin::Pin::new(&mut *self);
+                    crate::stream::step::poll_step(cx, |cx| futures_io::AsyncWrite::poll_close(stream, cx))
                 })
             }
         }
