@@ -20,6 +20,7 @@
 
 mod inbox;
 pub mod limited;
+#[cfg(feature = "pool")]
 pub mod pool;
 mod run_loop;
 mod start_thread;
@@ -28,6 +29,7 @@ pub mod time;
 mod view;
 
 pub use limited::Limited;
+#[cfg(feature = "pool")]
 pub use pool::{PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder};
 pub use run_loop::{LoopFuture, LoopTurn, PIECES_PER_POLL, RunLoop, RunLoopExecutor};
 pub use strand::Strand;
@@ -37,12 +39,16 @@ pub mod raw {
 
     #[doc(hidden)]
     pub use crate::limited::seats::{AfterQueuing, NextRun, Seat, Seats};
+    #[cfg(feature = "pool")]
     #[doc(hidden)]
     pub use crate::pool::gate::{InsideGate, PoolGate};
+    #[cfg(feature = "pool")]
     #[doc(hidden)]
     pub use crate::pool::injector::Injector;
+    #[cfg(feature = "pool")]
     #[doc(hidden)]
     pub use crate::pool::priorities::{Priorities, PrioritySignals};
+    #[cfg(feature = "pool")]
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
     pub use crate::run_loop::{

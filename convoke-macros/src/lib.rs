@@ -23,7 +23,7 @@ use options::Options;
 /// | option | meaning |
 /// | --- | --- |
 /// | `contexts = 2` | the number of I/O contexts, each with a thread; default: the number of cores |
-/// | `pool_threads = 4` | the number of threads of the pool; default: the number of cores |
+/// | `pool_threads = 4` | the number of threads of the pool (feature `pool`); default: the number of cores |
 /// | `blocking_threads = 64` | the maximum number of threads for blocking work; default: 512 |
 /// | `spin_micros = 0` | how long a context polls for events before it sleeps; default: 50 |
 /// | `grace_seconds = 10` | the time for clean-up after a signal, before the process is ended; default: 30 |

@@ -17,6 +17,7 @@ const TEST_OPTIONS: &[(&str, bool)] =
     &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];
 /// The options that need a feature of `convoke`, and the macro of `convoke` that names it if it is off.
 const NEEDS_FEATURE: &[(&str, &str)] = &[
+    ("pool_threads", "with_feature_pool"),
     ("virtual_time", "with_feature_testing"),
     ("sim", "with_feature_sim"),
     ("seed", "with_feature_sim"),

@@ -42,6 +42,7 @@ pub mod local_scope;
 mod own_thread;
 mod pinned;
 pub mod policy;
+#[cfg(feature = "pool")]
 mod pool_context;
 mod region;
 mod registry;
@@ -72,6 +73,7 @@ pub use launch::{BlockOn, Launch, Launched, block_on, block_on_with, launch};
 pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
+#[cfg(feature = "pool")]
 pub use pool_context::PoolContext;
 pub use scope::{
     BlockingHandle, BlockingScope, BodyOutput, Bound, EndedEarly, Handle, Scope, blocking_scope,

@@ -22,7 +22,7 @@ const LINE_BYTES: usize = 1024;
 /// Maximum time that a guest may take to read a line.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-#[convoke::main(contexts = 1, pool_threads = 1)]
+#[convoke::main(contexts = 1)]
 async fn main() -> io::Result<()> {
     let Some(address) = std::env::args().nth(1) else {
         for line in play(TcpListener::bind("127.0.0.1:0").await?).await? {

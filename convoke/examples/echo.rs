@@ -13,7 +13,7 @@ use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::task::map_concurrent;
 
-#[convoke::main(contexts = 1, pool_threads = 1)]
+#[convoke::main(contexts = 1)]
 async fn main() -> io::Result<()> {
     let Some(address) = std::env::args().nth(1) else {
         let heard = play(TcpListener::bind("127.0.0.1:0").await?, 8).await?;

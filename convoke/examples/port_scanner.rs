@@ -20,7 +20,7 @@ const AT_ONCE: usize = 128;
 /// How long a port may take to answer.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-#[convoke::main(contexts = 1, pool_threads = 1)]
+#[convoke::main(contexts = 1)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {

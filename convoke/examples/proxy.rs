@@ -17,7 +17,7 @@ use convoke::task::map_concurrent;
 /// Maximum number of connections. Further clients wait in the backlog: the proxy accepts no connection that it cannot serve.
 const CONNECTIONS: usize = 1000;
 
-#[convoke::main(contexts = 1, pool_threads = 1)]
+#[convoke::main(contexts = 1)]
 async fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(at), Some(to)) = (arguments.next(), arguments.next()) else {

@@ -14,7 +14,7 @@ use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::signal::{Signal, raise, signals};
 
-#[convoke::main(contexts = 1, pool_threads = 1)]
+#[convoke::main(contexts = 1)]
 async fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(address), Some(file)) = (arguments.next(), arguments.next()) else {

@@ -3,13 +3,16 @@
 
 #[doc(inline)]
 pub use convoke_core::{Executor, ExecutorRef, InlineExecutor};
+#[cfg(feature = "pool")]
 #[doc(inline)]
-pub use convoke_exec::pool::{HIGH_IN_A_ROW, OTHERS_EACH};
-#[doc(inline)]
-pub use convoke_exec::{
-    Limited, LoopFuture, LoopTurn, PIECES_PER_POLL, PoolExecutor, Priority, RunLoop, RunLoopExecutor, Strand,
-    ThreadPool, ThreadPoolBuilder,
+pub use convoke_exec::pool::{
+    HIGH_IN_A_ROW, OTHERS_EACH, PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder,
 };
+#[doc(inline)]
+pub use convoke_exec::{Limited, LoopFuture, LoopTurn, PIECES_PER_POLL, RunLoop, RunLoopExecutor, Strand};
+#[cfg(feature = "pool")]
+#[doc(inline)]
+pub use convoke_task::PoolContext;
 #[doc(inline)]
 pub use convoke_task::blocking::{
     Blocking, BlockingPool, DEFAULT_BLOCKING_GRACE, DEFAULT_THREADS, Inside, Overdue, POOL, set_overdue_hook,
@@ -17,4 +20,4 @@ pub use convoke_task::blocking::{
 #[doc(inline)]
 pub use convoke_task::context::{Context, ExecutionContext, FromContext, Service, ServiceError};
 #[doc(inline)]
-pub use convoke_task::{BlockOn, PoolContext, Reschedule, RunOn, block_on_with, reschedule, run_on};
+pub use convoke_task::{BlockOn, Reschedule, RunOn, block_on_with, reschedule, run_on};

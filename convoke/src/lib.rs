@@ -30,6 +30,7 @@ pub mod time;
 
 #[doc(inline)]
 pub use convoke_core::{Executor, Never, Outcome, Panic, StopReason, StopSource, StopToken};
+#[cfg(feature = "pool")]
 #[doc(inline)]
 pub use convoke_exec::ThreadPool;
 #[doc(inline)]

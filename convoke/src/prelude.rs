@@ -1,6 +1,7 @@
 //! The names that most applications need: `use convoke::prelude::*;`.
 
 pub use convoke_core::{Never, Outcome, StopReason, StopSource};
+#[cfg(feature = "pool")]
 pub use convoke_exec::ThreadPool;
 pub use convoke_exec::time::sleep;
 pub use convoke_task::blocking::blocking;

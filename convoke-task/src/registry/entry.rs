@@ -17,7 +17,6 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::thread_local;
-use crossbeam_utils::CachePadded;
 
 use super::found::{Found, Visit};
 use convoke_core::raw::SpinLock;
@@ -61,9 +60,13 @@ impl Shard {
     }
 }
 
-static REGISTRY: [CachePadded<SpinLock<Shard>>; SHARDS] = [const {
-    CachePadded::new(SpinLock::new(Shard { newest: Cell::new(ptr::null()), linked: Cell::new(0) }))
-}; SHARDS];
+/// A shard on cache lines of its own: two of 64 bytes, because processors fetch them in pairs.
+#[repr(align(128))]
+struct LockedShard(SpinLock<Shard>);
+
+static REGISTRY: [LockedShard; SHARDS] =
+    [const { LockedShard(SpinLock::new(Shard { newest: Cell::new(ptr::null()), linked: Cell::new(0) })) };
+        SHARDS];
 
 const UNKNOWN: usize = usize::MAX;
 
@@ -118,7 +121,7 @@ impl Entry {
         // SAFETY: rule 2: the parent, which is a `T`, is alive while the entry is linked, and so while this is
         // called.
         self.look.set(|parent, found| unsafe { parent.cast::<T>().as_ref() }.visit(found));
-        let shard = REGISTRY[here].lock();
+        let shard = REGISTRY[here].0.lock();
         let newest = shard.newest.replace(self);
         self.next.set(newest);
         self.pointed_by.set(&shard.newest);
@@ -137,7 +140,7 @@ impl Entry {
     pub(crate) unsafe fn unlink(&self) {
         let shard = self.shard.replace(UNKNOWN);
         if shard != UNKNOWN {
-            let shard = REGISTRY[shard].lock();
+            let shard = REGISTRY[shard].0.lock();
             let (next, pointed_by) = (self.next.get(), self.pointed_by.get());
             // SAFETY: rules 1 and 2: the lock is held, and what points to this entry is the head of the list, or
             // in a linked entry, which is alive.
@@ -164,7 +167,7 @@ pub fn look_at_all(found: &mut Found) {
     for (index, shard) in REGISTRY.iter().enumerate() {
         let before = found.mark();
         loop {
-            let guard = shard.lock();
+            let guard = shard.0.lock();
             let mut next = guard.newest.get();
             while let Some(entry) = guard.linked_at(next) {
                 found.comes_from(entry.order.get(), index);

@@ -6,7 +6,7 @@
 //! | use | if |
 //! | --- | --- |
 //! | an I/O context (`#[convoke::main]`, [`Runtime`](crate::runtime::Runtime)) | work waits for sockets; its tasks need not be `Send` |
-//! | [`ThreadPool`](crate::ThreadPool) | work computes, and is to be spread over threads |
+//! | [`ThreadPool`](crate::ThreadPool) (feature `pool`) | work computes, and is to be spread over threads |
 //! | [`blocking`](crate::blocking()) | a function blocks |
 //! | [`Strand`](crate::executor::Strand) | pieces of work must not run at the same time, on any executor |
 //! | [`Limited`](crate::executor::Limited) | at most `n` pieces of work run at the same time, on any executor |

@@ -14,7 +14,8 @@
 //! | all cores for computation | `s.child().on(&runtime.pool()).spawn(job)`, or [`run_on`](crate::run_on) to wait for the value |
 //! | a thread that may block | [`blocking`](crate::blocking()) |
 //!
-//! `runtime` is what [`runtime::current`](crate::runtime::current()) returns, in any task of the program:
+//! `runtime` is what [`runtime::current`](crate::runtime::current()) returns, in any task of the program. The pool needs the
+//! feature `pool` (`cargo add convoke --features pool`), so that programs which do not use it do not compile it:
 //!
 //! ```
 //! use convoke::prelude::*;

@@ -51,6 +51,7 @@ impl RuntimeBuilder {
 
     /// Sets the number of threads of the pool, at least one, and starts them with the runtime. Default: the number
     /// of cores, started when the pool is first [asked for](Runtime::pool).
+    #[cfg(feature = "pool")]
     pub fn pool_threads(mut self, threads: usize) -> Self {
         self.pool_threads = Some(threads);
         self.start_pool = Some(|pool| pool.start().map(drop));
@@ -80,7 +81,7 @@ impl RuntimeBuilder {
     /// use convoke::runtime::Runtime;
     ///
     /// let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
-    /// let builder = Runtime::builder().contexts(1).pool_threads(1);
+    /// let builder = Runtime::builder().contexts(1);
     /// let runtime = builder.names(hosts).build().unwrap();
     /// let found = runtime.block_on(async { resolve("database:5432").await });
     /// assert_eq!(found.unwrap().unwrap(), ["10.0.0.5:5432".parse().unwrap()]);

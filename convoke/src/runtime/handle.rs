@@ -6,6 +6,7 @@ use std::io;
 
 use convoke_core::Executor;
 use convoke_core::env::{Changes, Local};
+#[cfg(feature = "pool")]
 use convoke_exec::PoolExecutor;
 use convoke_io::context::{CONTEXTS, Contexts};
 use convoke_io::{IO, IoExecutor};
@@ -58,6 +59,7 @@ pub fn current() -> Result<RuntimeHandle, NoRuntime> {
 #[derive(Clone)]
 pub struct RuntimeHandle {
     contexts: Contexts,
+    #[cfg_attr(not(feature = "pool"), expect(dead_code))]
     pool: RuntimePool,
     blocking: BlockingPool,
 }
@@ -85,6 +87,7 @@ impl RuntimeHandle {
     /// # Panics
     /// If the system cannot start the threads. Use [`try_pool`](RuntimeHandle::try_pool) to go on without them, or
     /// start them with the runtime, whose [`build`](super::RuntimeBuilder::build) then returns the error.
+    #[cfg(feature = "pool")]
     #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
         match self.try_pool() {
@@ -112,6 +115,7 @@ impl RuntimeHandle {
     /// assert_eq!(sum.unwrap()?, 10);
     /// # std::io::Result::Ok(())
     /// ```
+    #[cfg(feature = "pool")]
     pub fn try_pool(&self) -> io::Result<PoolExecutor> {
         self.pool.start().map_err(|error| {
             let message = format!("the thread pool of the runtime could not be started: {error}");
@@ -137,7 +141,7 @@ impl RuntimeHandle {
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     /// use convoke::runtime::{self, Runtime};
     ///
-    /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build()?;
+    /// let runtime = Runtime::builder().contexts(2).build()?;
     /// let sum = Arc::new(AtomicUsize::new(0));
     /// let added = sum.clone();
     /// let outcome = runtime.block_on(async move {

@@ -49,8 +49,7 @@ pub struct Main {
 }
 
 impl Main {
-    /// Creates one with as many contexts, and as many threads in the pool, as there are cores. The pool is started when
-    /// it is first asked for.
+    /// Creates one with as many contexts as there are cores.
     pub fn new() -> Self {
         let limits = Limits { grace: STOP_GRACE, second_signal_after: SECOND_SIGNAL_AFTER };
         Self { runtime: Runtime::builder(), limits }
@@ -63,6 +62,7 @@ impl Main {
     }
 
     /// Sets the number of threads of the pool: see [`RuntimeBuilder::pool_threads`].
+    #[cfg(feature = "pool")]
     pub fn pool_threads(mut self, threads: usize) -> Self {
         self.runtime = self.runtime.pool_threads(threads);
         self

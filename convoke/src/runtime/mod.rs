@@ -13,7 +13,7 @@
 //! | [`ENDED_HARD`] | the exit status of a program that was asked to stop and did not end in time |
 
 // `mod.rs`, `handle.rs` and `builder.rs` are the runtime; `context_thread.rs` is a context on its own thread, `pool.rs`
-// the thread pool.
+// the thread pool, and `no_pool.rs` its twin without the feature `pool`.
 // `main_entry.rs` runs a program: `supervision.rs` handles its signals, `ending.rs` makes its exit status.
 // `test_entry.rs` runs a test.
 
@@ -22,6 +22,9 @@ mod context_thread;
 mod ending;
 mod handle;
 mod main_entry;
+#[cfg(not(feature = "pool"))]
+mod no_pool;
+#[cfg(feature = "pool")]
 mod pool;
 mod supervision;
 mod test_entry;
@@ -45,6 +48,7 @@ use std::time::Duration;
 
 use convoke_core::env::Changes;
 use convoke_core::{FrameAllocator, Outcome};
+#[cfg(feature = "pool")]
 use convoke_exec::PoolExecutor;
 use convoke_io::driver::Driver;
 use convoke_io::{IoContext, IoExecutor};
@@ -53,6 +57,8 @@ use convoke_task::BlockingPool;
 use convoke_task::raw::BoxedFuture;
 
 use context_thread::ContextThread;
+#[cfg(not(feature = "pool"))]
+use no_pool as pool;
 use pool::OwnedPool;
 
 /// Creates an I/O context for the current thread, over the best driver of this machine.
@@ -179,6 +185,7 @@ impl Runtime {
     ///
     /// # Panics
     /// If the system cannot start the threads: see [`try_pool`](Runtime::try_pool).
+    #[cfg(feature = "pool")]
     #[track_caller]
     pub fn pool(&self) -> PoolExecutor {
         self.handle.pool()
@@ -188,6 +195,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the system cannot start the threads. A later call tries again.
+    #[cfg(feature = "pool")]
     pub fn try_pool(&self) -> io::Result<PoolExecutor> {
         self.handle.try_pool()
     }
