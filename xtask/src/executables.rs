@@ -2,7 +2,7 @@
 
 use crate::command::{self, Show};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that cargo built.
@@ -10,6 +10,8 @@ use std::process::Command;
 pub(crate) struct Executable {
     /// The name of the target: an example, a test file, a binary.
     pub(crate) name: String,
+    /// The folder of its package, which has the name of the package.
+    pub(crate) folder: String,
     pub(crate) path: PathBuf,
 }
 
@@ -27,7 +29,10 @@ fn from_messages(messages: &str) -> Vec<Executable> {
         .filter(|message| message["reason"] == "compiler-artifact")
         .filter_map(|message| {
             let path = message["executable"].as_str()?.into();
-            Some(Executable { name: message["target"]["name"].as_str()?.to_owned(), path })
+            let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+            let folder = manifest.parent().and_then(Path::file_name).unwrap_or_default();
+            let name = message["target"]["name"].as_str()?.to_owned();
+            Some(Executable { name, folder: folder.to_string_lossy().into_owned(), path })
         })
         .collect();
     executables.sort_by(|one, other| (&one.name, &one.path).cmp(&(&other.name, &other.path)));
@@ -41,11 +46,11 @@ mod tests {
     #[test]
     fn only_artifacts_with_an_executable_count() {
         let messages = r#"
-            {"reason":"compiler-artifact","target":{"name":"hello"},"executable":"/x/hello"}
+            {"reason":"compiler-artifact","manifest_path":"/a/b/Cargo.toml","target":{"name":"hello"},"executable":"/x/hello"}
             {"reason":"compiler-artifact","target":{"name":"library"},"executable":null}
             {"reason":"build-finished","success":true}
             not JSON at all"#;
-        let expected = Executable { name: "hello".into(), path: "/x/hello".into() };
+        let expected = Executable { name: "hello".into(), folder: "b".into(), path: "/x/hello".into() };
         assert_eq!(from_messages(messages), [expected]);
     }
 }

@@ -1,6 +1,7 @@
 //! Test programs, and modules of them, that the tools leave out, with the reasons. A single test that a tool cannot run says so where
 //! it is written (`#[cfg_attr(miri, ignore = "…")]`), and shrinks its loops with `cfg!(miri)`.
 
+use crate::executables::Executable;
 use crate::workspace::{Package, Target, Workspace};
 
 /// A tool with a list of its own.
@@ -150,6 +151,13 @@ pub(super) fn name_of(package: &Package, target: &Target) -> Option<String> {
     }
 }
 
+/// Returns the name of a test program that cargo has built.
+pub(super) fn name_of_executable(executable: &Executable) -> String {
+    let Executable { name, folder, .. } = executable;
+    // The program of unit tests has the name of the library.
+    if *name == folder.replace('-', "_") { folder.clone() } else { format!("{folder}::{name}") }
+}
+
 /// Fails if a program or a module is listed that does not exist.
 pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     let all = workspace.packages.iter();
@@ -171,4 +179,21 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_one_name_in_the_list_and_as_it_was_built() {
+        let built = |folder: &str, name: &str| {
+            name_of_executable(&Executable { name: name.into(), folder: folder.into(), path: "".into() })
+        };
+        assert_eq!((built("a-b", "a_b"), built("a-b", "it")), ("a-b".to_owned(), "a-b::it".to_owned()));
+        let package = Package { name: "a-b".into(), ..Package::default() };
+        let target = |name: &str, kind: &str| Target { name: name.into(), kinds: vec![kind.into()] };
+        assert_eq!(name_of(&package, &target("a_b", "lib")), Some(built("a-b", "a_b")));
+        assert_eq!(name_of(&package, &target("it", "test")), Some(built("a-b", "it")));
+    }
 }

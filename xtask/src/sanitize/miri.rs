@@ -2,12 +2,13 @@
 
 use super::left_out::{self, Tool};
 use super::nightly;
-use super::suites::{self, NO_FRAME_CACHE, Programs};
+use super::suites::{self, NO_FRAME_CACHE};
 use crate::command::{self, Background, Show};
 use crate::step::{Verdict, counted};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 use std::process::Command;
+use std::time::Instant;
 
 /// Tree Borrows is the model of aliasing that the code is checked against. Without isolation tests have a clock and read the
 /// environment. A backtrace of a panic takes minutes to interpret. Leaks are for the other tools to find: here the statics of
@@ -23,22 +24,33 @@ const SHORT: (&str, [&str; 7]) = (
     ["scope::", "task_edges::", "wake_locally::", "--skip", "local_scope::", "--skip", "blocking_scope::"],
 );
 
-/// Every suite that needs no kernel.
+/// Every suite that needs no kernel, program by program: a run that is cut shows how far it came. What Miri finds ends the
+/// program that it finds it in, and the next one begins.
 pub(super) fn whole(workspace: &Workspace) -> Verdict {
     match nightly::find_or_install(workspace) {
         Err(reason) => Verdict::Skipped(reason),
         Ok(toolchain) => {
             let left_out = left_out::tell(Tool::Miri);
             let rest = counted(left_out.len(), "program or module");
-            let (mut tally, mut failed) = (Tally::default(), None);
-            for kind in Programs::ALL {
-                let tests = suites::tests_of(workspace, Tool::Miri, &[kind]);
-                let mut command = miri(&toolchain, workspace, tests, suites::skips(&left_out, kind));
+            let (mut tally, mut failed) = (Tally::default(), Vec::new());
+            let programs = suites::programs_of(workspace, Tool::Miri);
+            for (index, program) in programs.iter().enumerate() {
+                let started = Instant::now();
+                let mut command =
+                    miri(&toolchain, workspace, program.arguments(), suites::skips(&left_out, &program.name));
                 let ran = command::run(&mut command, Show::Live);
-                tally += Tally::of_harness(&ran.stdout);
-                failed = failed.or(ran.ending.err());
+                let own = Tally::of_harness(&ran.stdout);
+                let (name, seconds) = (&program.name, started.elapsed().as_secs());
+                let Tally { passed, failed: not } = own;
+                println!(
+                    "--- {}/{} {name}: {passed} passed, {not} failed, {seconds} s",
+                    index + 1,
+                    programs.len()
+                );
+                tally += own;
+                failed.extend(ran.ending.err().map(|how| format!("{name}: {how}")));
             }
-            suites::verdict(failed.map_or(Ok(()), Err), tally, &rest)
+            suites::verdict(if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }, tally, &rest)
         }
     }
 }
@@ -82,7 +94,7 @@ fn miri(toolchain: &str, workspace: &Workspace, tests: Vec<String>, of_them: Vec
     command
         .args(["miri", "test", "--no-fail-fast"])
         .args(tests)
-        .args(["--", "--test-threads=1"])
+        .args(["--", "--test-threads=1", "-Zunstable-options", "--report-time"])
         .args(of_them);
     command
 }

@@ -77,6 +77,40 @@ pub(super) fn tests_of(workspace: &Workspace, tool: Tool, programs: &[Programs])
     arguments
 }
 
+/// One test program of a crate.
+pub(super) struct Program<'a> {
+    /// The name by which `left_out` lists it.
+    pub(super) name: String,
+    package: &'a Package,
+    kind: Programs,
+}
+
+impl Program<'_> {
+    /// Returns the arguments that choose it, with the features of its crate for tests.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut arguments = choose(&[self.package]);
+        arguments.extend(self.kind.arguments().iter().copied().map(str::to_owned));
+        arguments
+    }
+}
+
+/// Returns the programs of `tool`, crate by crate, from the bottom up.
+pub(super) fn programs_of(workspace: &Workspace, tool: Tool) -> Vec<Program<'_>> {
+    let left_out = left_out::by(tool);
+    let package = |name: &str| workspace.packages.iter().find(|package| package.name == name);
+    let all = CRATES.into_iter().filter_map(package).flat_map(|package| {
+        let programs = package.targets.iter().filter_map(|target| {
+            let name = left_out::name_of(package, target)?;
+            Some(Program { name, package, kind: Programs::of_target(&target.name) })
+        });
+        programs.collect::<Vec<_>>()
+    });
+    let is_run = |program: &Program<'_>| {
+        !left_out.iter().any(|left| left.program == program.name && left.module.is_empty())
+    };
+    all.filter(is_run).collect()
+}
+
 /// Returns the arguments that choose the integration tests of one crate.
 pub(super) fn integration_tests_of(workspace: &Workspace, name: &str) -> Vec<String> {
     let packages: Vec<_> = workspace.packages.iter().filter(|package| package.name == name).collect();
@@ -85,14 +119,11 @@ pub(super) fn integration_tests_of(workspace: &Workspace, name: &str) -> Vec<Str
     arguments
 }
 
-/// Returns the arguments by which the test harness of programs of this kind skips the modules that are left out. The harness looks
-/// for the words anywhere in the path of a test: modules of the other kind with such a name would be skipped, too.
-pub(super) fn skips(left_out: &[Left], programs: Programs) -> Vec<String> {
-    let is_in = |left: &&Left| {
-        let target = left.program.rsplit("::").next().unwrap_or_default();
-        Programs::of_target(target) == programs
-    };
-    let modules = left_out.iter().filter(is_in).map(|left| left.module).filter(|module| !module.is_empty());
+/// Returns the arguments by which the test harness of this program skips the modules that are left out of it. The harness looks for
+/// the words anywhere in the path of a test.
+pub(super) fn skips(left_out: &[Left], program: &str) -> Vec<String> {
+    let modules = left_out.iter().filter(|left| left.program == program).map(|left| left.module);
+    let modules = modules.filter(|module| !module.is_empty());
     modules.flat_map(|module| ["--skip".to_owned(), format!("{module}::")]).collect()
 }
 
@@ -132,10 +163,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_module_is_skipped_in_programs_of_its_kind() {
+    fn a_module_is_skipped_in_its_own_program_alone() {
         let left = |program, module| Left { program, module, reason: "" };
         let left_out = [left("a::it", "sockets"), left("b", "clock"), left("c::it", "")];
-        assert_eq!(skips(&left_out, Programs::Integration), ["--skip", "sockets::"]);
-        assert_eq!(skips(&left_out, Programs::Unit), ["--skip", "clock::"]);
+        assert_eq!(skips(&left_out, "a::it"), ["--skip", "sockets::"]);
+        assert_eq!(skips(&left_out, "b"), ["--skip", "clock::"]);
+        // A module of the same name in another program is run.
+        assert!(skips(&left_out, "c::it").is_empty() && skips(&left_out, "b::it").is_empty());
     }
 }

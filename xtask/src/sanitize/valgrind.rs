@@ -23,8 +23,9 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
     };
     let left_out = left_out::tell(Tool::Valgrind);
     let mut findings = Vec::new();
-    for executable in &built {
-        let kind = Programs::of_target(&executable.name);
+    for (index, executable) in built.iter().enumerate() {
+        let program = left_out::name_of_executable(executable);
+        println!("--- {}/{} {program}", index + 1, built.len());
         let mut command = Command::new("valgrind");
         command.env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
         command.args([
@@ -38,9 +39,9 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
         // Valgrind runs one thread at a time; unfairly chosen, a thread that spins would starve the one it waits for.
         command.arg("--fair-sched=try").arg(&executable.path);
         // So one test at a time is no slower, and none of them sees the tasks of another.
-        command.arg("--test-threads=1").args(suites::skips(&left_out, kind)).current_dir(&workspace.root);
+        command.arg("--test-threads=1").args(suites::skips(&left_out, &program)).current_dir(&workspace.root);
         if let Err(how) = command::run(&mut command, Show::Live).ending {
-            findings.push(format!("{}: {how}", executable.name));
+            findings.push(format!("{program}: {how}"));
         }
     }
     let programs = counted(built.len(), "test program");
