@@ -23,12 +23,19 @@ pub fn abort_with(message: &dyn fmt::Display) -> ! {
 /// Calls `f` and returns its value. Passes its panic to `handler`, and returns `None` then. A panic of the
 /// handler is discarded.
 #[inline]
-pub fn contain<R>(handler: impl FnOnce(Panic), f: impl FnOnce() -> R) -> Option<R> {
+pub fn contain<R>(handler: fn(Panic), f: impl FnOnce() -> R) -> Option<R> {
     match Panic::catch(f) {
         Ok(value) => Some(value),
         Err(panic) => {
-            let _ = Panic::catch(|| handler(panic));
+            call_handler(handler, panic);
             None
         }
     }
+}
+
+/// Calls the handler, and discards its panic. Not part of `contain`, of which there are many instances.
+#[cold]
+#[inline(never)]
+fn call_handler(handler: fn(Panic), panic: Panic) {
+    let _ = Panic::catch(|| handler(panic));
 }

@@ -52,6 +52,19 @@ impl ThisThread {
         f(unsafe { &*Self::address() })
     }
 
+    /// Returns the current frame. Generic code calls this, and not `with`: a closure in generic code is compiled once for each of
+    /// its instances.
+    #[inline]
+    pub(crate) fn current_frame() -> *const () {
+        Self::with(|thread| thread.current_frame.get())
+    }
+
+    /// Sets the current frame and returns the one before. For generic code, as [`current_frame`](Self::current_frame) is.
+    #[inline]
+    pub(crate) fn replace_current_frame(frame: *const ()) -> *const () {
+        Self::with(|thread| thread.current_frame.replace(frame))
+    }
+
     /// Returns the address of the state of this thread.
     #[cfg(not(feature = "loom"))]
     #[inline]

@@ -31,6 +31,14 @@ const WRITES: u64 = 1;
 /// The shift of the ticket's number, which fills the other bits.
 const TICKET_SHIFT: u32 = 1;
 
+/// What follows a failed attempt.
+enum AfterFailure {
+    Retry,
+    /// The task will be polled again.
+    Wait,
+    Fail(io::Error),
+}
+
 impl Waiting {
     #[inline]
     pub const fn new(interest: Interest) -> Self {
@@ -91,7 +99,8 @@ impl Waiting {
             && asks_first
             && let Some(ticket) = source.watch_untried(self.interest(), cx.waker())
         {
-            return self.start_waiting(ticket, location, cx);
+            self.start_waiting(ticket, location, cx);
+            return Poll::Pending;
         }
         match act(source) {
             // The source was ready, so this watcher was woken or is about to be: the ticket is void.
@@ -116,18 +125,10 @@ impl Waiting {
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         for _ in 0..budget::PER_POLL {
-            match error.kind() {
-                io::ErrorKind::WouldBlock => {
-                    if let Some(ticket) = source.watch(self.interest(), self.ticket(), cx.waker()) {
-                        return self.start_waiting(ticket, location, cx);
-                    }
-                }
-                io::ErrorKind::Interrupted => {}
-                _ => return self.complete(Err(error)),
-            }
-            budget::spend();
-            if !budget::may_proceed(cx) {
-                return Poll::Pending;
+            match self.after_failure(error, source, location, cx) {
+                AfterFailure::Retry => {}
+                AfterFailure::Wait => return Poll::Pending,
+                AfterFailure::Fail(error) => return self.complete(Err(error)),
             }
             match act(source) {
                 Err(again) => error = again,
@@ -136,6 +137,29 @@ impl Waiting {
         }
         budget::yield_now(cx);
         Poll::Pending
+    }
+
+    /// Decides what follows a failed attempt, and starts to wait if it is that. Not generic, as `retry_or_wait` is: there is one
+    /// instance of it.
+    fn after_failure(
+        &mut self,
+        error: io::Error,
+        source: &dyn Source,
+        location: &'static Location<'static>,
+        cx: &Context<'_>,
+    ) -> AfterFailure {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                if let Some(ticket) = source.watch(self.interest(), self.ticket(), cx.waker()) {
+                    self.start_waiting(ticket, location, cx);
+                    return AfterFailure::Wait;
+                }
+            }
+            io::ErrorKind::Interrupted => {}
+            _ => return AfterFailure::Fail(error),
+        }
+        budget::spend();
+        if budget::may_proceed(cx) { AfterFailure::Retry } else { AfterFailure::Wait }
     }
 
     #[inline]
@@ -147,13 +171,7 @@ impl Waiting {
     }
 
     /// Starts to wait with this ticket.
-    #[inline]
-    fn start_waiting<T>(
-        &mut self,
-        ticket: Ticket,
-        location: &'static Location<'static>,
-        cx: &Context<'_>,
-    ) -> Poll<T> {
+    fn start_waiting(&mut self, ticket: Ticket, location: &'static Location<'static>, cx: &Context<'_>) {
         self.set_ticket(ticket);
         Frame::current(|frame| {
             if let Some(frame) = frame {
@@ -161,7 +179,6 @@ impl Waiting {
                 self.watch.watch(frame, cx);
             }
         });
-        Poll::Pending
     }
 
     /// Stops waiting.

@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code)]
 
-use core::any::Any;
+use core::any::{Any, type_name};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -51,6 +51,7 @@ struct Table {
     lend: fn(&Word) -> ExecutorRef,
     drop: fn(Word),
     executor: fn(&Word) -> &dyn AnyExecutor,
+    type_name: fn() -> &'static str,
     queues_locally: bool,
 }
 
@@ -124,11 +125,13 @@ impl ExecutorRef {
     /// # Safety
     /// The handle exists until the work is run or dropped. It is passed as a pointer, because a reference
     /// would have to be valid until this returns.
+    // Catches the panic here and not in the entries of the tables: one instance for all types of executors.
     #[doc(hidden)]
-    #[inline]
     pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
-        // SAFETY: the handle exists, as the runnable is still ours. Rule 1: the table fits the word.
-        unsafe { (this.as_ref().table.post_cloned)(&raw const (*this.as_ptr()).word, runnable) }
+        // SAFETY: the handle exists, as the runnable is still ours.
+        let (table, word) = unsafe { (this.as_ref().table, &raw const (*this.as_ptr()).word) };
+        // SAFETY: the word exists until the work is run or dropped: the caller's promise. Rule 1: the table fits it.
+        call_contained(table.type_name, move || unsafe { (table.post_cloned)(word, runnable) });
     }
 
     /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts
@@ -137,10 +140,12 @@ impl ExecutorRef {
     /// # Safety
     /// As for [`post_cloned`](ExecutorRef::post_cloned).
     #[doc(hidden)]
-    #[inline]
     pub unsafe fn dispatch_cloned(this: NonNull<Self>, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the handle exists, as the runnable is still ours. Rule 1: the table fits the word.
-        unsafe { (this.as_ref().table.dispatch_cloned)(&raw const (*this.as_ptr()).word, runnable) }
+        // SAFETY: the handle exists, as the runnable is still ours.
+        let (table, word) = unsafe { (this.as_ref().table, &raw const (*this.as_ptr()).word) };
+        // SAFETY: the word exists until the work is run or dropped: the caller's promise. Rule 1: the table fits it.
+        let dispatch = move || unsafe { (table.dispatch_cloned)(word, runnable) };
+        call_contained(table.type_name, dispatch).flatten()
     }
 
     /// Returns the executor, if it is an `E`.
@@ -254,6 +259,7 @@ trait Hold: Sized + 'static {
             call_contained::<Self::Executor, _>(|| drop(Self::take(word)));
         },
         executor: |word| Self::borrow(word).executor(),
+        type_name: type_name::<Self::Executor>,
         queues_locally: Self::Executor::QUEUES_LOCALLY,
     };
 
@@ -298,8 +304,8 @@ trait Hold: Sized + 'static {
     unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
         // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after
         // the clone is made.
-        let clone = move || Self::borrow(unsafe { &*word }).to_owned();
-        call_contained::<Self::Executor, _>(move || clone().post_last(runnable));
+        let clone = Self::borrow(unsafe { &*word }).to_owned();
+        clone.post_last(runnable);
     }
 
     /// Dispatches through a clone of the handle.
@@ -309,8 +315,8 @@ trait Hold: Sized + 'static {
     unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
         // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
         // the clone is made.
-        let clone = move || Self::borrow(unsafe { &*word }).to_owned();
-        call_contained::<Self::Executor, _>(move || clone().executor().dispatch(runnable)).flatten()
+        let clone = Self::borrow(unsafe { &*word }).to_owned();
+        clone.executor().dispatch(runnable)
     }
 }
 

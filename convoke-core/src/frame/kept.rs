@@ -106,7 +106,7 @@ impl KeptFrame {
             (&raw mut (*frame).flags).write(Cell::new(FLAGS | asked_flag(asked)));
         }
         self.outer.set(ptr::from_ref(outer).cast());
-        ThisThread::with(|thread| thread.current_frame.set(frame.cast()));
+        ThisThread::replace_current_frame(frame.cast());
         let _restore = RestoreOuter(self);
         f()
     }

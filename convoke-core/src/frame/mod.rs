@@ -325,14 +325,14 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = ptr::from_ref(self).cast::<()>();
-        let _restore = RestoreFrame(ThisThread::with(|thread| thread.current_frame.replace(frame)));
+        let _restore = RestoreFrame(ThisThread::replace_current_frame(frame));
         f()
     }
 
     /// Calls `f` with the current frame, or with `None` outside of all tasks.
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
-        let frame = ThisThread::with(|thread| thread.current_frame.get()).cast::<Frame<'_>>();
+        let frame = ThisThread::current_frame().cast::<Frame<'_>>();
         // SAFETY: `within`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
         // It borrows the frame until it restores the pointer, and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })

@@ -20,12 +20,21 @@ impl State {
         mut act: impl FnMut(&Socket, Checked) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let checked = self.readiness.check(interest).map_err(|blocked| self.blocked_error(blocked))?;
+            let checked = self.check(interest)?;
             match act(&self.socket, checked) {
                 Err(error) => self.handle_failure(interest, checked, error)?,
                 done => return done,
             }
         }
+    }
+
+    /// Returns the state of the readiness, or the error of a call that need not be made. Not part of `attempt`, of which there are
+    /// many instances.
+    fn check(&self, interest: Interest) -> io::Result<Checked> {
+        self.readiness.check(interest).map_err(|blocked| match blocked {
+            Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
+            Blocked::Shut => self.why_shut(),
+        })
     }
 
     /// Reports a failed attempt to `readiness`. Returns the error unless the attempt is to be repeated.
@@ -156,14 +165,6 @@ impl State {
             self.report_written(written, buffer.len(), checked);
             Ok(written)
         })
-    }
-
-    #[inline]
-    fn blocked_error(&self, blocked: Blocked) -> io::Error {
-        match blocked {
-            Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
-            Blocked::Shut => self.why_shut(),
-        }
     }
 
     #[cold]
