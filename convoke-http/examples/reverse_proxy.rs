@@ -17,7 +17,7 @@ use http::uri::{Authority, Scheme};
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Either, Empty};
 
-/// What the proxy answers with: the body of the other server, or none.
+/// The body that the proxy answers with: that of the other server, or none.
 type Passed = Either<ResponseBody, Empty<bytes::Bytes>>;
 
 /// Removes the fields that are about one connection, and not about the message.

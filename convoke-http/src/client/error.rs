@@ -67,7 +67,7 @@ struct Shared {
     may_have_been_processed: bool,
 }
 
-/// What has happened.
+/// The cause of an error.
 #[derive(Debug)]
 pub(super) enum Cause {
     /// Something that needs no source.
