@@ -1,4 +1,4 @@
-//! HTTP servers on Convoke, by hyper: a task per request, limits, and a drain that loses nothing.
+//! HTTP servers and clients on Convoke, by hyper: a task per request, limits, and a drain that loses nothing.
 //!
 //! [`serve()`] runs an `async fn` for each request, [`Server::new`] a service of hyper or, with the feature `tower`, a
 //! router of axum as `tower(router)`. HTTP/1.1 and HTTP/2, on all cores, with TLS if the feature `tls` is on. Beside this
@@ -55,7 +55,7 @@
 //!
 //! # Handlers that need tokio
 //!
-//! There is no tokio runtime around a handler: a crate that needs one (sqlx, reqwest) panics with "there is no reactor running".
+//! There is no tokio runtime around a handler: a crate that needs one (sqlx, tonic's transport) panics with "there is no reactor running".
 //! `tokio_guest` of the crate `convoke-tokio` gives it one; as a middleware of axum, for all routes:
 //!
 //! ```ignore
@@ -66,6 +66,11 @@
 //! ```
 //!
 //! Children of a scope in a handler are tasks of their own: put `tokio_guest` around what needs tokio there, too.
+//!
+//! # Clients
+//!
+//! `Client` (feature `client`) sends requests. Its connections are children of a scope: when it ends, nothing of it is left. See the
+//! module `client`.
 //!
 //! # Limits
 //!

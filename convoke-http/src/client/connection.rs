@@ -38,12 +38,14 @@ pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>) {
     shield(async {
         let opening = Opening { client: &client, route: &route, is_open: false };
         let opened = select! {
-            opened = open(&client, &route) => opened,
+            // Boxed, since the memory is not needed once the connection is open.
+            opened = Box::pin(open(&client, &route)) => opened,
             () = client.closing.wait() => Err(ClientError::new(Phase::Wait, Cause::Closed)),
         };
         match opened {
             Ok((stream, false)) => serve_http1(opening, stream).await,
-            Ok((stream, true)) => serve_http2(opening, stream).await,
+            // Boxed, since connections of HTTP/1 do not need the memory.
+            Ok((stream, true)) => Box::pin(serve_http2(opening, stream)).await,
             Err(error) => opening.failed(error),
         }
     })

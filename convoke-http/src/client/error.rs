@@ -67,7 +67,7 @@ struct Shared {
     may_have_been_processed: bool,
 }
 
-/// What has happened.
+/// The cause of an error.
 #[derive(Debug)]
 pub(super) enum Cause {
     /// Something that needs no source.
@@ -199,7 +199,7 @@ impl Phase {
         match self {
             Self::Request => "the request cannot be sent",
             Self::Wait => "there is no connection for the request",
-            Self::Connect => "cannot connect",
+            Self::Connect => "connecting failed",
             Self::Proxy => "the proxy does not help",
             Self::Tls => "the TLS handshake has failed",
             Self::Head => "there is no response",

@@ -229,8 +229,9 @@ impl Shared {
         for route in openings.routes {
             let name = format!("connection to {route}");
             let connection = run_connection(self.clone(), route.clone());
-            let started = openings.scope.as_ref().map(|scope| scope.named(name).try_spawn(connection));
-            if !matches!(started, Some(Ok(()))) {
+            let is_started =
+                openings.scope.as_ref().is_some_and(|scope| scope.named(name).try_spawn(connection).is_ok());
+            if !is_started {
                 let error = ClientError::new(Phase::Wait, error::Cause::Closed);
                 // The scope has ended, so there is nothing to open.
                 drop(self.pool.not_opened(&route, &error));

@@ -22,7 +22,7 @@ pub(super) struct Route {
 pub(super) enum Versions {
     Http1,
     Http2,
-    /// What both sides agree on by TLS. HTTP/1.1 without TLS.
+    /// The one that both sides agree on by TLS. HTTP/1.1 without TLS.
     Agreed,
 }
 

@@ -20,7 +20,7 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let Some(acceptor) = &self.acceptor else { return Ok((Secured::Plain(stream), Agreed::default())) };
+        let Some(acceptor) = &self.acceptor else { return Ok((Secured::plain(stream), Agreed::default())) };
         let stream = Box::new(acceptor.accept(stream).await?);
         let agreed = Agreed { protocol: Protocol::of_alpn(stream.alpn()), is_encrypted: true };
         Ok((Secured::Tls(stream), agreed))

@@ -23,6 +23,9 @@
 //! | `shutdown_timeout`, `shutdown_background` | none: the runtime ends when its work has; the limit is the grace period of `#[convoke::main(grace_seconds = 20)]` |
 //! | a loop of `accept` and `spawn`, with a `Semaphore` and a `TaskTracker` | [`net::serve`](crate::net::serve()) |
 //! | `axum::serve(listener, router).with_graceful_shutdown(..)`, hyper | `Server::new(listener, tower(router))` of the crate `convoke-http`; the drain is built in |
+//! | `reqwest::Client::new()`, hyper-util's client | `Client::run(async \|client\| ..)` of the crate `convoke-http`: its connections are closed when the body has ended |
+//! | `reqwest`'s `get(url).header(..).body(..).send().await?.text()`, `Client::execute`, `timeout` | the same words; `client.request(request).send()`; `total_time`, and a limit for each phase |
+//! | `reqwest::Error::is_timeout`, `is_connect`, retries by hand | the same, and `ClientError::may_have_been_processed`; `retry(Backoff)` |
 //! | one handler of a program that stays on tokio | `run` of the crate `convoke-tokio` |
 //! | console, task dumps, `Handle::dump`, `task::id` | [`tree`](crate::inspect::tree()), [`diagnose`](crate::inspect::diagnose), [`named`](crate::Scope::named) |
 //! | `on_task_spawn` and the other hooks of a runtime, a `tracing` span for each task | [`HOOKS`](crate::inspect::HOOKS) in the environment of the work |
@@ -151,7 +154,7 @@
 //! | `Notify::notify_last`, `Notified::enable` | none; `enable` is not needed, see [below](#channels) |
 //! | `LocalKey::sync_scope`, `with` | none; [`current::local`](crate::env::current::local) clones the value, and works in plain functions too |
 //! | `ReusableBoxFuture`, `PollSender`, `PollSemaphore` | none: store the future, or a child with its `Handle` |
-//! | `codec`, and crates that need tokio's context (sqlx, reqwest) | `tokio_guest(\|\| future)` of the crate `convoke-tokio`; for streams, its `CompatExt::compat` |
+//! | `codec`, and crates that need tokio's context (sqlx, reqwest with its JSON and cookies) | `tokio_guest(\|\| future)` of the crate `convoke-tokio`; for streams, its `CompatExt::compat` |
 //!
 //! # A stop is not an error, and not a drop
 //!

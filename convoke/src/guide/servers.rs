@@ -131,3 +131,22 @@
 //!
 //! [`TcpStream::connect`](crate::net::TcpStream::connect) takes names and addresses. Put a [`timeout`](crate::timeout) around what may
 //! take too long, and [`retry`](crate::retry::retry) around what may fail.
+//!
+//! `Client` of the crate `convoke-http` is a client for HTTP. Its connections are children of a scope, so it is run with a body, and
+//! when it returns nothing of it is left. It can be cloned, and handlers of a server share it:
+//!
+//! ```ignore
+//! async fn page(State(client): State<Client>) -> Result<String, Failure> {
+//!     // If the visitor hangs up here, the request is stopped, and its connection is not used again.
+//!     Ok(client.get("http://backend/page").send().await?.text().await?)
+//! }
+//!
+//! #[convoke::main]
+//! async fn main() -> io::Result<()> {
+//!     Client::run(async |client| {
+//!         let router = Router::new().route("/", get(page)).with_state(client);
+//!         Server::new("127.0.0.1:7000", tower(router)).await
+//!     })
+//!     .await
+//! }
+//! ```

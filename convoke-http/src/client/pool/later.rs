@@ -1,4 +1,4 @@
-//! What a change of the pool brings about, and cannot be done under its lock: it calls and drops code of others.
+//! Consequences of a change of the pool that cannot be had under its lock: they call and drop code of others.
 
 use core::task::Waker;
 use std::sync::Arc;
@@ -10,11 +10,16 @@ use super::super::route::Route;
 use super::Pool;
 use super::checkout::{Checkout, Sender, Taken};
 
+/// A line for a request that waits, or why it gets none.
+pub(super) type Delivery = Result<Checkout, ClientError>;
+/// The request that waits.
+pub(super) type Recipient = oneshot::Sender<Delivery>;
+
 pub(super) struct Later {
     pool: Arc<Pool>,
     wakers: Vec<Waker>,
     dropped: Vec<Sender>,
-    delivered: Vec<(oneshot::Sender<Result<Checkout, ClientError>>, Result<Checkout, ClientError>)>,
+    delivered: Vec<(Recipient, Delivery)>,
     openings: Vec<Arc<Route>>,
 }
 
@@ -32,17 +37,12 @@ impl Later {
     }
 
     /// Delivers a line to a request that waits. If the request has gone, the line returns to the pool.
-    pub(super) fn deliver(
-        &mut self,
-        to: oneshot::Sender<Result<Checkout, ClientError>>,
-        route: &Arc<Route>,
-        taken: Taken,
-    ) {
+    pub(super) fn deliver(&mut self, to: Recipient, route: &Arc<Route>, taken: Taken) {
         let checkout = Checkout::new(self.pool.clone(), route.clone(), taken);
         self.delivered.push((to, Ok(checkout)));
     }
 
-    pub(super) fn fail(&mut self, to: oneshot::Sender<Result<Checkout, ClientError>>, error: ClientError) {
+    pub(super) fn fail(&mut self, to: Recipient, error: ClientError) {
         self.delivered.push((to, Err(error)));
     }
 

@@ -27,7 +27,7 @@ use convoke_task::Scope;
 use super::error::{Cause, ClientError, Phase};
 use super::route::Route;
 pub(super) use checkout::{Checkout, Sender};
-use later::Later;
+use later::{Delivery, Later};
 pub(super) use state::Watch;
 use state::{State, Waiter};
 
@@ -63,7 +63,7 @@ pub(super) struct Waiting {
     pool: Arc<Pool>,
     route: Arc<Route>,
     id: u64,
-    pub(super) receiver: oneshot::Receiver<Result<Checkout, ClientError>>,
+    pub(super) receiver: oneshot::Receiver<Delivery>,
 }
 
 impl Pool {

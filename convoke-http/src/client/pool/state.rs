@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_sync::oneshot;
 use convoke_task::Scope;
 
 use super::super::error::ClientError;
 use super::super::route::Route;
 use super::Bounds;
-use super::checkout::{Checkout, Sender, Taken};
-use super::later::Later;
+use super::checkout::{Sender, Taken};
+use super::later::{Later, Recipient};
 
 pub(super) struct State {
     /// The scope of the connections. `None` once the client was closed.
@@ -41,7 +40,7 @@ struct Entry {
 
 pub(super) struct Waiter {
     pub(super) id: u64,
-    pub(super) sender: oneshot::Sender<Result<Checkout, ClientError>>,
+    pub(super) sender: Recipient,
 }
 
 pub(super) struct Line {
@@ -69,7 +68,7 @@ enum Handle {
     Away,
 }
 
-/// What the task of a connection has to know.
+/// The part of a line that the task of its connection has to know.
 #[derive(Default)]
 pub(in super::super) struct Watch {
     pub(in super::super) used: usize,

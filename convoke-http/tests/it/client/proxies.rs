@@ -3,7 +3,7 @@
 use std::io;
 
 use convoke_http::Client;
-use convoke_http::client::{Phase, Proxy};
+use convoke_http::client::Proxy;
 
 use super::scripted::{Peer, scripted};
 use crate::harness::simulated;
@@ -83,6 +83,7 @@ fn https_goes_through_a_tunnel() {
     use super::tls::{acceptor, connector};
     use convoke::io::copy_bidirectional;
     use convoke::net::TcpStream;
+    use convoke_http::client::Phase;
     use convoke_http::serve;
 
     let certificate = super::tls::certificate();

@@ -140,7 +140,7 @@ fn a_request_that_is_dropped_at_any_poll_does_not_poison_the_pool() {
 fn a_request_that_is_stopped_at_any_time_does_not_poison_the_pool() {
     for builder in BUILDERS {
         let stopped = AtomicUsize::new(0);
-        convoke::sim::explore_seeds(0..5, |sim| {
+        convoke::sim::explore_seeds(0..3, |sim| {
             stopped.fetch_add(1, Ordering::SeqCst);
             let open = counting_server(sim);
             sim.host("client").run_with(open, move |open| async move {
@@ -154,7 +154,7 @@ fn a_request_that_is_stopped_at_any_time_does_not_poison_the_pool() {
                     {
                         post(&client, "/next").await?;
                         assert!(client.connections() <= 1 && client.waiting_requests() == 0, "{client:?}");
-                        time += Duration::from_micros(100);
+                        time += Duration::from_micros(250);
                     }
                     assert!(time > Duration::from_millis(5), "{time:?}");
                     io::Result::Ok(())
@@ -165,6 +165,6 @@ fn a_request_that_is_stopped_at_any_time_does_not_poison_the_pool() {
                 io::Result::Ok(())
             });
         });
-        assert_eq!(stopped.into_inner(), 5);
+        assert_eq!(stopped.into_inner(), 3);
     }
 }
