@@ -5,8 +5,8 @@
 //! scenarios. So this one is behind the feature `sim`, and is run by name:
 //! `cargo run --profile bench -p convoke-bench --features sim -- sim_echo_10 sim_echo_100`.
 //!
-//! There is no peer. The nearest one, madsim, simulates only programs that are built with
-//! `RUSTFLAGS="--cfg madsim"`, which replaces the network of all other contestants in this program, too.
+//! The peer, madsim, is a program of its own, `convoke-bench/madsim`: it simulates only programs that are built with
+//! `RUSTFLAGS="--cfg madsim"`, which would replace the network of all other contestants in this program, too.
 
 use super::Scenario;
 

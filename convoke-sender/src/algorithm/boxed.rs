@@ -8,12 +8,13 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::trampoline::{Droppable, Enclosing, Head, Resumable, Trampoline, ask, drop_sender};
+use super::erased_sender::{AnyWork, ErasedSender, droppable, erase};
+use super::trampoline::{Enclosing, Head, Resumable, Trampoline, ask, drop_sender};
 use crate::operation::{EnvAbove, Handshake};
 use crate::{Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{FrameBox, Operation, ScopedEnv, abort_on_unwind};
+use convoke_core::raw::{Operation, ScopedEnv, abort_on_unwind};
 use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
 
 /// Any sender with this value and error, for recursion, for struct fields, and for choosing between senders
@@ -57,10 +58,7 @@ impl<V, E> AnySender<V, E> {
         V: Send + 'static,
         E: Send + 'static,
     {
-        let sender = FrameBox::in_task(Once(Some(sender)));
-        // SAFETY: unsizing does not change the address.
-        let sender = unsafe { sender.with_pointer(|sender| sender as *mut dyn Erased<V, E>) };
-        Self { sender: Some(sender), executor: None }
+        Self { sender: Some(erase(sender)), executor: None }
     }
 
     /// Returns `self`, which is boxed already.
@@ -82,8 +80,7 @@ impl<V, E> AnySender<V, E> {
 impl<V, E> Drop for AnySender<V, E> {
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
-            // SAFETY: the cast to a supertrait does not change the address.
-            drop_sender(unsafe { sender.with_pointer(|sender| sender as *mut dyn Droppable) });
+            drop_sender(droppable(sender));
         }
     }
 }
@@ -119,42 +116,6 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
 
     fn allocator(&self) -> Option<&FrameAllocator> {
         self.sender.as_ref()?.allocator()
-    }
-}
-
-type AnyWork = Pin<FrameBox<dyn Operation>>;
-
-type ErasedSender<V, E> = FrameBox<dyn Erased<V, E>>;
-
-/// The methods of a sender whose type is erased.
-trait Erased<V, E>: Send + Droppable {
-    /// Connects the sender, which is taken out. Called once.
-    fn connect(&mut self, receiver: AnyReceiver<V, E>) -> AnyWork;
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef>;
-    fn allocator(&self) -> Option<&FrameAllocator>;
-}
-
-/// A sender that is taken out when it is connected: what lies in a box without its type cannot be moved otherwise.
-struct Once<S>(Option<S>);
-
-impl<S> Erased<S::Value, S::Error> for Once<S>
-where
-    S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
-{
-    fn connect(&mut self, receiver: AnyReceiver<S::Value, S::Error>) -> AnyWork {
-        let sender = self.0.take().expect("a boxed sender is connected once");
-        let allocator = receiver.env().allocator().clone();
-        let work = FrameBox::new_in(allocator, Sender::connect(sender, receiver));
-        // SAFETY: unsizing does not change the address.
-        FrameBox::into_pin(unsafe { work.with_pointer(|work| work as *mut dyn Operation) })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        Sender::completes_on(self.0.as_ref()?, env)
-    }
-
-    fn allocator(&self) -> Option<&FrameAllocator> {
-        Sender::allocator(self.0.as_ref()?)
     }
 }
 

@@ -32,6 +32,7 @@ pub mod continues_on;
 pub mod defer;
 pub mod dematerialize;
 pub mod either;
+mod erased_sender;
 pub mod finally;
 pub mod fork_join;
 pub mod from_callback;

@@ -75,6 +75,15 @@
 //! **Spawning into a closed scope is an error**, which hands the work back. *Instead of* work that ends as stopped, as in
 //! P3149, where no receiver would see that. *Price:* a `Result` at each call. *Revisit if* all callers unwrap it.
 //!
+//! **A function that returns a sender to be awaited says `impl AwaitableSender`** ([`AwaitableSender`](crate::sender::AwaitableSender)).
+//! *Instead of* making every sender a future, by a supertrait. A sender may borrow, and then it can be started by `sync_wait`, but not be
+//! awaited: an awaited operation may outlive the future that waits for it. *Price:* `impl Sender` hides that it can be awaited; its caller
+//! writes `.into_awaited().await`. *Revisit if* Rust gets futures that cannot be leaked.
+//!
+//! **A task that fails is another function** ([`try_task`](crate::sender::try_task)). *Instead of* deciding by the type: `task` of a future that
+//! returns a `Result` completes with that `Result` as its value, which code that is generic over the future relies on. *Price:* who forgets
+//! `try_` has a `when_all` that waits for all. *Revisit if* that is a common mistake.
+//!
 //! # The environment
 //!
 //! **It is one struct, owned by the launch and borrowed below** ([`Env`](crate::env::Env)). *Instead of* a type parameter with
@@ -94,6 +103,12 @@
 //! allocator. Spawning allocates nothing in a steady state, and a chain can have a bound. *Price:* memory that one thread
 //! frees for another goes through a list with an atomic operation. *Revisit if* the global allocator is as fast:
 //! [`evidence`](super::evidence) has the figures.
+//!
+//! **All memory that a task needs is its own**: not only frames, but also scopes, clean-ups, stop sources, locals, wakers of branches, boxed and
+//! split senders. If the allocator is full, frames, scopes and operations fail, and the rest falls back on the global allocator: a stop,
+//! a wake-up or a clean-up does not fail for lack of memory. *Instead of* the frames alone, as in P4003. What the program makes and
+//! keeps is not the task's: vectors that it passes in or gets back, names, locks and channels, which tasks of several chains share.
+//! *Price:* a handle of one word beside each piece. *Revisit if* a chain with a bound is found to need it for channels, too.
 //!
 //! **The allocator of a context is chosen when it is made.** *Instead of* a setter, as in P4003. Reading it takes no lock.
 //! *Price:* a launch names its context. *Revisit if* somebody has to change it while work runs.

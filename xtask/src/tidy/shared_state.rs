@@ -104,7 +104,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         reason: "Asked for the layout of what is in it, and neither read nor written.",
-        uses: &[("UnsafeCell", "convoke-task/src/pinned.rs")],
+        uses: &[("UnsafeCell", "convoke-core/src/frames/frame_box.rs")],
     },
     Exception {
         reason: "A list of types, of which none is used.",
