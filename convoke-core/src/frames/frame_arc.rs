@@ -44,7 +44,7 @@ impl<T> Memory<T> {
     #[inline]
     fn keep(self) -> FrameAllocator {
         let mut this = ManuallyDrop::new(self);
-        core::mem::replace(&mut this.allocator, FrameAllocator::recycling())
+        core::mem::take(&mut this.allocator)
     }
 }
 

@@ -146,7 +146,7 @@ impl<T: ?Sized> FrameBox<T> {
     #[inline]
     fn into_parts(self) -> (NonNull<T>, FrameAllocator) {
         let mut this = ManuallyDrop::new(self);
-        (this.value, core::mem::replace(&mut this.allocator, FrameAllocator::recycling()))
+        (this.value, core::mem::take(&mut this.allocator))
     }
 }
 

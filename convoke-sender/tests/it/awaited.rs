@@ -133,7 +133,7 @@ fn one_line_of_any_algorithm_that_carries_a_reference_is_awaited_in_a_launched_t
         just_error::<u8, &'static str>("no") => Err("no");
         just_error::<&'static str, _>("no").map_error(str::len) => Err(2);
         just_error::<&'static str, _>("no").upon_error(|error| error) => "no";
-        just_error::<&'static str, _>("no").let_error(|error| just(error)) => "no";
+        just_error::<&'static str, _>("no").let_error(just) => "no";
         just("a").let_value(|text| just((text, "b"))) => ("a", "b");
         just("a").into_result() => Ok("a");
         just("a").stopped_as_option() => Some("a");

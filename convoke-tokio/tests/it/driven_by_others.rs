@@ -1,6 +1,7 @@
 //! Loops of Convoke as futures on executors of other crates: tokio's on one thread, and smol's. (One that is written by
 //! hand is in the tests of `convoke`.)
 #![cfg(unix)]
+#![allow(unsafe_code)]
 
 use std::io;
 use std::thread;
@@ -53,7 +54,8 @@ fn a_context_is_a_future_on_a_tokio_runtime_of_one_thread() {
     let talk = talk_on(&context);
     let (ran, beside) = tokio_of_one_thread().block_on(async {
         let descriptor = context.descriptor().unwrap().try_clone_to_owned().unwrap();
-        let descriptor = AsyncFd::new(descriptor).unwrap();
+        // SAFETY: an `OwnedFd` owns an open descriptor, and returns the same one until it is dropped.
+        let descriptor = unsafe { AsyncFd::register(descriptor) }.unwrap();
         let readable = async || descriptor.readable().await.map(|mut ready| ready.clear_ready());
         let driven = context.as_future(readable).timer(|at| tokio::time::sleep_until(at.into()));
         let beside = tokio::spawn(async { tokio::time::sleep(Duration::from_millis(1)).await });
