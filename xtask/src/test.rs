@@ -6,6 +6,7 @@ use crate::executables::{self, Executable};
 use crate::models::{self, Depth};
 use crate::nextest::have_nextest;
 use crate::sanitize;
+use crate::services;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
 use crate::toolchain::{self, Release};
@@ -45,6 +46,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             },
         ),
         Step::new("examples", "every example, run", counted(examples)),
+        Step::new(
+            "services",
+            "tests with PostgreSQL, Redis, NATS, nginx, curl, wrk, h2load; installs them if it may",
+            counted(services::run),
+        ),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
     ];
@@ -175,7 +181,7 @@ fn msrv(workspace: &Workspace, _: &mut Tally) -> Verdict {
     }
 }
 
-fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
+pub(crate) fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
     let ran = command::run(command, Show::Live);
     *tally = Tally::of_nextest(&ran.stderr);
     if ran.succeeded() && tally.passed == 0 {
