@@ -7,10 +7,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
 
+use crate::Panic;
 use crate::frames::FrameAllocator;
 use crate::frames::frame_arc::FrameArc;
 use crate::frames::frame_box::FrameBox;
-use crate::report_panic::contain;
 
 /// A key for a value in the environment. It is a `static`; its address is its identity.
 ///
@@ -79,10 +79,12 @@ type AnyValue = FrameBox<dyn Any + Send + Sync>;
 impl Drop for Node {
     fn drop(&mut self) {
         let (name, value) = (self.name, self.value.take());
-        contain(
-            |panic| eprintln!("convoke: the value of the local `{name}` {panic} when it was dropped"),
-            || drop(value),
-        );
+        if let Err(panic) = Panic::catch(|| drop(value)) {
+            // Standard error may be closed.
+            let _ = Panic::catch(|| {
+                eprintln!("convoke: the value of the local `{name}` {panic} when it was dropped");
+            });
+        }
         let mut next = self.older.take();
         while let Some(mut node) = next.and_then(FrameArc::into_inner) {
             next = node.older.take();

@@ -256,7 +256,7 @@ trait Hold: Sized + 'static {
         lend: |word| Self::borrow(word).lend(),
         drop: |word| {
             // Contained: the last handle may be dropped by a task that has ended, and whoever waits for that must be told.
-            call_contained::<Self::Executor, _>(|| drop(Self::take(word)));
+            call_contained(type_name::<Self::Executor>, || drop(Self::take(word)));
         },
         executor: |word| Self::borrow(word).executor(),
         type_name: type_name::<Self::Executor>,
