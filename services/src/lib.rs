@@ -1,4 +1,4 @@
-//! What the tests against real services share with the programs that they start.
+//! Parts that the tests with real services share with the programs that they start.
 
 use std::env;
 

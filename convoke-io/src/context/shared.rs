@@ -91,9 +91,7 @@ impl Sleeper for IoShared {
 /// Aborts: waiting tasks would wait for ever, and the kernel may still use their buffers.
 #[cold]
 fn cannot_wait(error: std::io::Error) {
-    abort_with(&format_args!(
-        "the I/O driver cannot wait for events any more; aborting the process: {error}"
-    ))
+    abort_with(&format_args!("the I/O driver cannot wait for events any more; aborting the process: {error}"))
 }
 
 impl fmt::Debug for IoShared {

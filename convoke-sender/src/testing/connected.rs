@@ -10,8 +10,8 @@ use crate::prelude::*;
 use crate::{OutcomeOf, Receiver};
 use convoke_core::env::Changes;
 use convoke_core::raw::Operation;
-use convoke_core::raw::{abort_on_unwind, abort_with};
 use convoke_core::raw::sync::{Arc, Mutex};
+use convoke_core::raw::{abort_on_unwind, abort_with};
 
 /// A sender connected to a receiver that stores the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender<Value: Send, Error: Send>> {

@@ -207,9 +207,7 @@ unsafe impl OperationOwner for Inside {
 /// Aborts: an executor named an owner thread, and ran the task on another one.
 #[cold]
 pub(super) fn not_on_owner_thread() -> ! {
-    abort_with(
-        &"an executor ran a task on another thread than the owner thread that it had named. Aborting.",
-    )
+    abort_with(&"an executor ran a task on another thread than the owner thread that it had named. Aborting.")
 }
 
 /// Reports a future that is leaked.

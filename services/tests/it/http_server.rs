@@ -13,7 +13,7 @@ use convoke::prelude::*;
 use convoke_http::{RequestBody, serve};
 use http::{Request, Response};
 
-/// What a program has printed, and how many requests the server has answered.
+/// Output of a program, and the number of requests that the server has answered.
 pub(crate) struct Ran {
     pub(crate) output: String,
     pub(crate) answered: usize,

@@ -11,10 +11,9 @@ mod packages;
 mod servers;
 
 use crate::command;
-use crate::nextest::have_nextest;
+use crate::nextest::{have_nextest, run_nextest};
 use crate::step::Verdict;
 use crate::tally::Tally;
-use crate::test::run_nextest;
 use crate::workspace::Workspace;
 use packages::Programs;
 use servers::Server;

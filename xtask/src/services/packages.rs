@@ -50,7 +50,7 @@ pub(super) const SERVICES: [Service; 7] = [
     Service::tool("h2load", "nghttp2-client", "CONVOKE_TEST_H2LOAD"),
 ];
 
-/// Where the programs are.
+/// The programs, and where they are.
 pub(super) struct Programs;
 
 impl Programs {

@@ -23,7 +23,7 @@ pub(super) struct Server {
     child: Child,
     /// The signal that asks it to end without waiting for its clients.
     signal: &'static str,
-    /// What tests are told of it.
+    /// The variables by which tests find it.
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
