@@ -10,9 +10,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement, ToStatement};
 
 use crate::error::Error;
-use crate::pool::Shared;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::status::State;
+use crate::surroundings::Surroundings;
 
 /// Connection of a [`Pool`](crate::Pool), lent by [`Pool::get`](crate::Pool::get). `using` returns it.
 ///
@@ -119,15 +120,15 @@ impl Connection {
         &self,
         statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Error> {
-        self.session().call(&self.pool, statement).await
+        self.session().call(&self.pool.surroundings, statement).await
     }
 
     pub(crate) fn session(&self) -> &Session {
         self.session.as_ref().expect(LENT)
     }
 
-    pub(crate) fn pool(&self) -> &Arc<Shared> {
-        &self.pool
+    pub(crate) fn surroundings(&self) -> &Arc<Surroundings> {
+        &self.pool.surroundings
     }
 
     /// Returns the connection to the pool if it is clean, after a rollback if need be.
@@ -136,7 +137,7 @@ impl Connection {
         if session.client().is_closed() {
             return;
         }
-        let is_clean = session.state() == Some(State::Idle) || session.reset(&self.pool).await;
+        let is_clean = session.state() == Some(State::Idle) || session.reset(&self.pool.surroundings).await;
         if is_clean && let Some(session) = self.session.take() {
             self.pool.give_back(session);
         }

@@ -10,7 +10,7 @@ use tokio_postgres::{AsyncMessage, Notification};
 
 use crate::connecting::Wire;
 
-/// Where the notifications of a connection go.
+/// Destination of a connection's notifications.
 pub(crate) enum Wiring {
     /// Nobody listens.
     None,

@@ -60,7 +60,8 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `options`, `pool` | the limits; who has which connection |
+//! | `options`, `pool` | the limits; what a program calls |
+//! | `shared`, `surroundings` | which connections there are; what their sessions need of the pool |
 //! | `connection`, `transaction`, `listener` | what a pool lends |
 //! | `session` | statements that can be stopped; what is known of a connection |
 //! | `status` | the state of a transaction, as the server reports it |
@@ -77,8 +78,10 @@ mod listener;
 mod options;
 mod pool;
 mod session;
+mod shared;
 mod socket;
 mod status;
+mod surroundings;
 mod tls;
 mod transaction;
 

@@ -53,10 +53,10 @@ impl Pool {
         let listen = |channel: C| format!("LISTEN \"{}\"", channel.as_ref().replace('"', "\"\""));
         let statements = channels.into_iter().map(listen).collect::<Vec<_>>().join(";");
         let (sender, heard) = mpsc::channel(NOTIFICATIONS);
-        let session = self.lease_listening(Wiring::Listener(sender)).await?;
+        let session = self.shared().lease_listening(Wiring::Listener(sender)).await?;
         let listener = Listener { session, heard };
         let listens = listener.session.client().batch_execute(&statements);
-        listener.session.call(self.shared(), listens).await?;
+        listener.session.call(&self.shared().surroundings, listens).await?;
         Ok(listener)
     }
 }

@@ -1,13 +1,10 @@
 //! The limits of a pool, each with its name and default.
 
 use core::fmt;
-use core::future::Future;
 use std::time::Duration;
 
-use convoke_core::BodyOutput;
 use tokio_postgres::Config;
 
-use crate::pool::{Pool, run};
 use crate::tls::Encryption;
 
 /// Connections of a pool, at most.
@@ -23,7 +20,7 @@ pub const IDLE_TIME: Duration = Duration::from_secs(600);
 /// Time that a server may be silent before it is probed: one that has crashed is found out also while a statement waits.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Options of a [`Pool`], and the way to open it: [`run`](PoolOptions::run).
+/// Options of a [`Pool`](crate::Pool), and the way to open it: [`run`](PoolOptions::run).
 ///
 /// | option | default | what exceeds it |
 /// | --- | --- | --- |
@@ -118,46 +115,6 @@ impl PoolOptions {
     pub fn tls(mut self, connector: convoke_tls::TlsConnector) -> Self {
         self.encryption = Encryption::by(connector);
         self
-    }
-
-    /// Runs `body` with the pool. Connections are children of a scope around it, and are established when they are
-    /// first needed.
-    ///
-    /// When the body has ended, free connections say goodbye to the server. One that is still in use has the
-    /// [cancel time](PoolOptions::cancel_time) to come back; then it is cut.
-    ///
-    /// - *Completes with* what the body returns, when all connections have ended. Stopped, if the body is.
-    /// - *If dropped*, the body is dropped; connections end with the task.
-    /// - *Runs on* the task. Connections are tasks on its executor, also if connections are used elsewhere: that
-    ///   executor must have an I/O context.
-    /// - *Panics* with the panic of the body; and outside a task.
-    ///
-    /// ```no_run
-    /// use convoke_postgres::{Error, PoolOptions};
-    ///
-    /// #[convoke::main]
-    /// async fn main() -> Result<(), Error> {
-    ///     let config = "host=127.0.0.1 user=app dbname=shop".parse()?;
-    ///     PoolOptions::new(config)
-    ///         .connections(4)
-    ///         .run(async |pool| {
-    ///             let orders: i64 = pool
-    ///                 .transaction(async |tx| Ok::<_, Error>(
-    ///                     tx.query_one("SELECT count(*) FROM orders", &[]).await?.get(0),
-    ///                 ))
-    ///                 .await?;
-    ///             println!("{orders} orders");
-    ///             Ok(())
-    ///         })
-    ///         .await
-    /// }
-    /// ```
-    pub async fn run<B, F>(self, body: B) -> F::Output
-    where
-        B: FnOnce(Pool) -> F,
-        F: Future<Output: BodyOutput>,
-    {
-        run(self, body).await
     }
 }
 

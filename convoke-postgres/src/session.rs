@@ -24,9 +24,9 @@ use tokio_postgres::{Client, Statement};
 
 use crate::connecting;
 use crate::error::Error;
-use crate::pool::Shared;
 use crate::socket::Server;
 use crate::status::{State, Status};
+use crate::surroundings::Surroundings;
 
 /// Prepared statements that a connection remembers, at most: see
 /// [`prepare_cached`](crate::Connection::prepare_cached).
@@ -131,7 +131,7 @@ impl Session {
     /// time, or the connection is cut.
     pub(crate) async fn call<T>(
         &self,
-        pool: &Arc<Shared>,
+        pool: &Arc<Surroundings>,
         statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Error> {
         // Nothing is sent if a stop was requested before.
@@ -154,7 +154,7 @@ impl Session {
     /// Asks the server to cancel `statement`, and awaits its end.
     async fn cancel_and_await<T>(
         &self,
-        pool: &Arc<Shared>,
+        pool: &Arc<Surroundings>,
         mut statement: Pin<&mut impl Future<Output = T>>,
     ) -> T {
         let mut cancelled = pin!(self.cancel(pool));
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Asks the server to cancel what this session does. Completes when the server has acted on it, or cannot be reached.
-    pub(crate) async fn cancel(&self, pool: &Arc<Shared>) {
+    pub(crate) async fn cancel(&self, pool: &Arc<Surroundings>) {
         let (done, mut answer) = oneshot::channel::<()>();
         let (shared, server, token) = (pool.clone(), self.server.clone(), self.client.cancel_token());
         // By a child of the pool: this task may run where there is no I/O.
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Ends what the session does, and its transaction. Returns true if it is clean then; else it is cut.
-    pub(crate) async fn reset(&self, pool: &Arc<Shared>) -> bool {
+    pub(crate) async fn reset(&self, pool: &Arc<Surroundings>) -> bool {
         if self.is_abandoned() {
             self.cancel(pool).await;
         }
@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// Finds out the state, if it is not known.
-    pub(crate) async fn settle(&self, pool: &Arc<Shared>) -> Result<State, Error> {
+    pub(crate) async fn settle(&self, pool: &Arc<Surroundings>) -> Result<State, Error> {
         if let Some(state) = self.state() {
             return Ok(state);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What the last `ReadyForQuery` of a session said.
+/// Contents of the last `ReadyForQuery` of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Status(AtomicU8);
 

@@ -18,7 +18,7 @@ pub struct Transaction {
     connection: Connection,
 }
 
-/// How a transaction begins: see [`Pool::begin_with`](crate::Pool::begin_with).
+/// Options of a transaction: see [`Pool::begin_with`](crate::Pool::begin_with).
 ///
 /// ```no_run
 /// use convoke::prelude::*;
@@ -92,7 +92,7 @@ impl Transaction {
     }
 
     async fn commit(&self) -> Result<(), Error> {
-        let (session, pool) = (self.connection.session(), self.connection.pool());
+        let (session, pool) = (self.connection.session(), self.connection.surroundings());
         match session.settle(pool).await? {
             State::InTransaction => {}
             State::Failed => return Err(Error::RolledBack),

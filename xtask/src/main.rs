@@ -12,6 +12,7 @@ mod lexer;
 mod models;
 mod nextest;
 mod sanitize;
+mod services;
 mod step;
 mod tally;
 mod test;

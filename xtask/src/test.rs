@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything that can be run, on a machine that has stable Rust and a package registry.
 
 use crate::arguments::Arguments;
-use crate::command::{self, Ran, Show};
+use crate::command::{self, Show};
 use crate::executables::{self, Executable};
 use crate::models::{self, Depth};
-use crate::nextest::have_nextest;
+use crate::nextest::{counted_verdict, have_nextest, run_nextest};
 use crate::sanitize;
+use crate::services;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
 use crate::toolchain::{self, Release};
@@ -45,6 +46,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             },
         ),
         Step::new("examples", "every example, run", counted(examples)),
+        Step::new(
+            "services",
+            "tests with PostgreSQL, Redis, NATS, nginx, curl, wrk, h2load; installs them if it may",
+            counted(services::run),
+        ),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
     ];
@@ -172,22 +178,6 @@ fn msrv(workspace: &Workspace, _: &mut Tally) -> Verdict {
     match command::run(command.args(["check", "--workspace"]), Show::Live).ending {
         Ok(()) => Verdict::Passed(toolchain),
         Err(how) => Verdict::failed(format!("does not compile with {toolchain} ({how})")),
-    }
-}
-
-fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
-    let ran = command::run(command, Show::Live);
-    *tally = Tally::of_nextest(&ran.stderr);
-    if ran.succeeded() && tally.passed == 0 {
-        return Verdict::failed("cargo-nextest succeeded, but its summary counts no test that passed");
-    }
-    counted_verdict(ran, *tally)
-}
-
-fn counted_verdict(ran: Ran, tally: Tally) -> Verdict {
-    match ran.ending {
-        Ok(()) => Verdict::Passed(format!("{} passed", tally.passed)),
-        Err(how) => Verdict::failed(format!("{} passed, {} failed ({how})", tally.passed, tally.failed)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The same workers on simulated hosts: one crashes and comes back, one is stopped, the network is cut, the database restarts.
+//! Workers on simulated hosts: one crashes and comes back, one is stopped, the network is cut, the database restarts.
 
 use std::io;
 use std::time::Duration;

@@ -21,7 +21,7 @@ const COUNT: &str = "SELECT count(*) FROM jobs WHERE done_by IS NULL";
 const DONE: &str = "UPDATE jobs SET done_by = $2 WHERE id = $1";
 const EFFECT: &str = "INSERT INTO effects (job, worker) VALUES ($1, $2)";
 
-/// What a look into the table has led to.
+/// Result of a look into the table.
 enum Turn {
     Done,
     /// Others work on those that are left.

@@ -5,10 +5,10 @@ use crate::socket::Server;
 /// The stream above TLS, of which there is none.
 pub(crate) type Encrypted = tokio_postgres::tls::NoTlsStream;
 
-/// How one connection is encrypted: not at all.
+/// Encryption of one connection: none.
 pub(crate) type Handshake = tokio_postgres::NoTls;
 
-/// How connections are encrypted: not at all.
+/// Encryption of connections: none.
 #[derive(Clone)]
 pub(crate) struct Encryption;
 

@@ -17,11 +17,11 @@ use crate::status::Watched;
 /// The stream of a connection, above TLS: the messages in it are watched.
 pub(crate) struct Encrypted(Watched<Compat<TlsStream<Compat<Plain>>>>);
 
-/// How connections are encrypted.
+/// Encryption of connections.
 #[derive(Clone)]
 pub(crate) struct Encryption(Option<TlsConnector>);
 
-/// How one connection is encrypted.
+/// Encryption of one connection.
 pub(crate) struct Handshake {
     connector: Option<TlsConnector>,
     /// The name that the certificate must bear.

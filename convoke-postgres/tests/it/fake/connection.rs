@@ -27,7 +27,7 @@ struct Portal {
     parameters: Vec<Vec<u8>>,
 }
 
-/// What a connection remembers.
+/// Statements and portals of a connection.
 #[derive(Default)]
 struct Memory {
     statements: HashMap<String, Known>,

@@ -39,13 +39,13 @@ struct State {
     sessions: BTreeMap<i32, Session>,
     last_session: i32,
     cancels: usize,
-    /// What a client must not do.
+    /// Mistakes of clients.
     violations: Vec<String>,
     statements: Vec<String>,
     prepared: usize,
 }
 
-/// What the server knows of a connection.
+/// A connection, as other connections see it.
 struct Session {
     key: i32,
     is_busy: bool,

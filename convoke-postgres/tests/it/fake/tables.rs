@@ -1,4 +1,4 @@
-//! What the server stores: a table of numbers, a table of jobs, a table of their effects; transactions, and locks of rows.
+//! The stored rows of the server: a table of numbers, a table of jobs, a table of their effects; transactions, and locks of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

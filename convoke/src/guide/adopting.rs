@@ -1,0 +1,46 @@
+//! Adopt it one handler at a time: Convoke in a program that runs on tokio, and crates that need tokio in a program that runs on Convoke.
+//!
+//! Both doors are in the crate `convoke-tokio`, whose documentation has the whole of these programs, compiled and run.
+//!
+//! # A program that stays on tokio
+//!
+//! Put `run` around what one handler, or one spawned task, does. Nothing else changes: axum, the runtime and the other handlers stay.
+//!
+//! ```ignore
+//! async fn order(State(database): State<Pool>) -> Result<Json<Order>, StatusCode> {
+//!     run(async move {
+//!         // If the client hangs up, tokio drops this handler. The transaction is rolled back all the same, and awaited.
+//!         using(Transaction::begin(&database).await?, async |tx| place_order(&tx).await).await
+//!     })
+//!     .named("order")
+//!     .await
+//!     .map_err(|_stopped| StatusCode::SERVICE_UNAVAILABLE)?
+//! }
+//! ```
+//!
+//! | step | what you gain | what it takes |
+//! | --- | --- | --- |
+//! | `run` around a handler | [`using`](crate::using()), [`scope`](crate::scope()), [`timeout`](crate::timeout()) that await their clean-up; the handler in [`tree`](crate::inspect::tree()) | one line |
+//! | `finish` before the runtime is dropped | clean-up of dropped handlers is awaited at shutdown, and what is left is named | one line in `main` |
+//! | `scope_on(&Workers, …)` | children in parallel, on tokio's threads | a value that is shared |
+//! | `#[convoke::main]`, `convoke-http` | the drain, limits, a task per request, the simulator | the program moves; its handlers need not |
+//!
+//! # A program on Convoke
+//!
+//! Most crates that work on bytes need no runtime: give them a stream of Convoke's. `compat()` of `convoke-tokio` gives it the traits of tokio.
+//!
+//! | crate | how |
+//! | --- | --- |
+//! | tokio-postgres | `convoke-postgres`: a pool whose connections are children of its scope |
+//! | hyper, axum, tower | `convoke-http` |
+//! | redis | `MultiplexedConnection::new_with_config(.., stream.compat(), config)` without a response timeout; its driver is a child, shielded |
+//! | tonic (without `transport`), tungstenite | over `convoke-http` |
+//! | sqlx, reqwest, async-nats, bb8, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
+//!
+//! ```ignore
+//! let rows = tokio_guest(|| async { sqlx::query("SELECT 1").fetch_all(&pool).await }).await?;
+//! ```
+//!
+//! A guest is made, polled and dropped inside a tokio runtime, which is a service of the program. A stop drops the guest where it waits, as
+//! tokio would; put a [`shield`](crate::shield()) around what must not be cut. Tasks that a guest has spawned are waited for when the program ends,
+//! for a grace period, and then their number is reported. bb8, for example, starts one that never ends: give the runtime a short grace period.

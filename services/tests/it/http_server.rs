@@ -1,0 +1,65 @@
+//! A server of Convoke's on loopback, beside which a foreign program runs.
+
+use std::future::IntoFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use convoke::Runtime;
+use convoke::net::TcpListener;
+use convoke::prelude::*;
+use convoke_http::{RequestBody, serve};
+use http::{Request, Response};
+
+/// Output of a program, and the number of requests that the server has answered.
+pub(crate) struct Ran {
+    pub(crate) output: String,
+    pub(crate) answered: usize,
+}
+
+async fn answer(request: Request<RequestBody>) -> io::Result<Response<String>> {
+    let body = match request.uri().path() {
+        "/large" => "x".repeat(1 << 20),
+        "/version" => format!("{:?}", request.version()),
+        _ => "hello".to_owned(),
+    };
+    Ok(Response::new(body))
+}
+
+/// Runs a program beside a server. The arguments are made with the server's address.
+#[track_caller]
+pub(crate) fn run_beside_server(
+    program: &str,
+    arguments: impl FnOnce(SocketAddr) -> Vec<String> + Send + 'static,
+) -> Ran {
+    let program = program.to_owned();
+    let answered = Arc::new(AtomicUsize::new(0));
+    let counted = answered.clone();
+    let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
+    let ended = runtime.block_on(async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let counts = move |_: &convoke_http::RequestRecord| _ = counted.fetch_add(1, Ordering::Relaxed);
+        let server = async {
+            serve(listener, answer).on_request(counts).into_future().await?;
+            Err(io::Error::other("the server has ended"))
+        };
+        let runs =
+            async move { blocking(move |_| Command::new(program).args(arguments(address)).output()).await };
+        race((server, runs)).await
+    });
+    let output = ended.unwrap().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    Ran { output: text, answered: answered.load(Ordering::Relaxed) }
+}
+
+/// Returns the number before, or after, a word in what a program has printed.
+#[track_caller]
+pub(crate) fn number_before(output: &str, word: &str) -> usize {
+    let (before, _) = output.split_once(word).unwrap_or_else(|| panic!("no {word:?} in {output}"));
+    let number: String = before.trim_end().chars().rev().take_while(char::is_ascii_digit).collect();
+    number.chars().rev().collect::<String>().parse().unwrap()
+}

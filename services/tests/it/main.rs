@@ -1,0 +1,15 @@
+//! Tests against real services. The name of a module says which of them it needs: without `redis-server`, modules with `redis` in
+//! their names are left out.
+
+mod fleet_nats_postgres;
+mod fleet_postgres;
+mod guests_nginx;
+mod guests_postgres;
+mod http_curl;
+mod http_h2load;
+mod http_server;
+mod http_wrk;
+mod nats;
+mod postgres;
+mod redis;
+mod workers;

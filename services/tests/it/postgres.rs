@@ -1,0 +1,233 @@
+//! `convoke-postgres` against PostgreSQL: stops at every await, requests to cancel, notifications, TLS, Unix sockets.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::time::Duration;
+
+use convoke::prelude::*;
+use convoke::task::run_until_stopped;
+use convoke::tls::{Roots, TlsConnector};
+use convoke_postgres::tokio_postgres::config::SslMode;
+use convoke_postgres::{Error, Isolation, Pool, PoolOptions};
+use convoke_services::service;
+
+fn options() -> PoolOptions {
+    PoolOptions::new(service("CONVOKE_TEST_POSTGRES").parse().unwrap()).connections(1)
+}
+
+/// When a stop is requested.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// After the future was polled so many times: at another await each time.
+    Polls(u32),
+    /// After so many microseconds: wherever the server is then.
+    Microseconds(u64),
+}
+
+/// Runs a future with a stop. `None` if it was stopped.
+async fn stopped_at<T>(moment: Moment, future: impl Future<Output = T>) -> Option<T> {
+    let source = StopSource::new();
+    let token = source.token();
+    let mut polls = 0;
+    let counted = async {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let polled = future.as_mut().poll(cx);
+            if matches!(moment, Moment::Polls(most) if most == polls) {
+                source.request_stop(StopReason::Named("the client went away"));
+            }
+            polls += 1;
+            polled
+        })
+        .await
+    };
+    match moment {
+        Moment::Polls(_) => run_until_stopped(token, counted).await.ok(),
+        Moment::Microseconds(time) => timeout(Duration::from_micros(time), counted).await.ok(),
+    }
+}
+
+async fn transfer(pool: &Pool, number: i32) -> Result<(), Error> {
+    pool.transaction(async |tx| {
+        tx.execute("INSERT INTO stops VALUES ($1)", &[&number]).await?;
+        tx.query("SELECT pg_sleep(0.002)", &[]).await?;
+        tx.execute("INSERT INTO stops VALUES ($1)", &[&(number + 1)]).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[convoke::test]
+async fn a_transaction_that_is_stopped_at_every_await_never_poisons_the_pool() -> Result<(), Error> {
+    options()
+        .run(async |pool| {
+            let first = using(pool.get().await?, async |connection| {
+                connection.batch_execute("CREATE TABLE stops (number int PRIMARY KEY)").await?;
+                Ok::<i32, Error>(connection.query_one("SELECT pg_backend_pid()", &[]).await?.get(0))
+            })
+            .await?;
+            let (mut committed, mut stopped) = (0, 0);
+            let moments = (0..16).map(Moment::Polls).chain((0..80).map(|n| Moment::Microseconds(n * 100)));
+            for (number, moment) in (0..).step_by(2).zip(moments) {
+                let ended = stopped_at(moment, transfer(&pool, number)).await;
+                // The one connection, at once: it is idle, and knows what was told.
+                let (rows, process) = using(pool.get().await?, async |connection| {
+                    let rows = "SELECT count(*), pg_backend_pid() FROM stops WHERE number IN ($1, $2)";
+                    let row = connection.query_one(rows, &[&number, &(number + 1)]).await?;
+                    // In a transaction that is still open, `now()` is the time of its first statement.
+                    let is_alone = "SELECT now() = statement_timestamp()";
+                    assert!(connection.query_one(is_alone, &[]).await?.get::<_, bool>(0), "{moment:?}");
+                    Ok::<(i64, i32), Error>((row.get(0), row.get(1)))
+                })
+                .await?;
+                match ended {
+                    Some(ended) => {
+                        ended?;
+                        assert_eq!(rows, 2, "{moment:?}");
+                        committed += 1;
+                    }
+                    None => {
+                        assert_eq!(rows, 0, "{moment:?}");
+                        stopped += 1;
+                    }
+                }
+                assert_eq!(process, first, "the connection was never cut");
+            }
+            println!("{stopped} times stopped, {committed} times committed");
+            assert!(stopped > 0 && committed > 0, "{stopped} {committed}");
+            Ok(())
+        })
+        .await
+}
+
+#[convoke::test]
+async fn a_stop_cancels_what_the_server_does() -> Result<(), Error> {
+    options()
+        .connections(2)
+        .run(async |pool| {
+            let sleeps = pool.transaction(async |tx| tx.query("SELECT pg_sleep(60)", &[]).await);
+            assert!(timeout(Duration::from_millis(100), sleeps).await.is_err());
+            using(pool.get().await?, async |connection| {
+                let busy = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(60)%'
+                            AND pid <> pg_backend_pid()";
+                assert_eq!(connection.query_one(busy, &[]).await?.get::<_, i64>(0), 0);
+                Ok(())
+            })
+            .await
+        })
+        .await
+}
+
+#[convoke::test]
+async fn a_copy_that_is_dropped_leaves_the_connection_usable() -> Result<(), Error> {
+    options()
+        .run(async |pool| {
+            using(pool.get().await?, async |connection| {
+                connection.batch_execute("CREATE TEMPORARY TABLE copied (number int)").await?;
+                let copies =
+                    connection.client().copy_in::<_, &'static [u8]>("COPY copied FROM STDIN").await?;
+                drop(copies);
+                Ok::<_, Error>(())
+            })
+            .await?;
+            pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await
+        })
+        .await
+}
+
+#[convoke::test]
+async fn serializable_transactions_that_collide_are_worth_a_retry() -> Result<(), Error> {
+    options()
+        .connections(2)
+        .run(async |pool| {
+            using(pool.get().await?, async |connection| {
+                connection.batch_execute("CREATE TABLE colliding (id int PRIMARY KEY, n int)").await?;
+                connection.batch_execute("INSERT INTO colliding VALUES (1, 0), (2, 0)").await
+            })
+            .await?;
+            let how = convoke_postgres::Begin::new().isolation(Isolation::Serializable);
+            let failed = using(pool.begin_with(how).await?, async |one| {
+                one.query("SELECT sum(n) FROM colliding", &[]).await?;
+                using(pool.begin_with(how).await?, async |other| {
+                    other.query("SELECT sum(n) FROM colliding", &[]).await?;
+                    other.execute("UPDATE colliding SET n = 1 WHERE id = 1", &[]).await
+                })
+                .await?;
+                one.execute("UPDATE colliding SET n = 1 WHERE id = 2", &[]).await
+            })
+            .await
+            .unwrap_err();
+            assert!(failed.is_worth_a_retry(), "{failed}");
+            Ok(())
+        })
+        .await
+}
+
+#[convoke::test]
+async fn a_listener_hears_notifications() -> Result<(), Error> {
+    options()
+        .connections(2)
+        .run(async |pool| {
+            using(pool.listen(["orders", "a \"quoted\" name"]).await?, async |mut listener| {
+                pool.transaction(async |tx| {
+                    tx.batch_execute("NOTIFY orders, 'one'; NOTIFY \"a \"\"quoted\"\" name\", 'two'").await
+                })
+                .await?;
+                for (channel, payload) in [("orders", "one"), ("a \"quoted\" name", "two")] {
+                    let heard = listener.next().await.expect("the connection is there");
+                    assert_eq!((heard.channel(), heard.payload()), (channel, payload));
+                }
+                // A stop while it waits loses nothing.
+                assert!(timeout(Duration::from_millis(20), listener.next()).await.is_err());
+                pool.transaction(async |tx| tx.batch_execute("NOTIFY orders, 'three'").await).await?;
+                assert_eq!(listener.next().await.expect("the connection is there").payload(), "three");
+                Ok::<_, Error>(())
+            })
+            .await?;
+            // It is a connection of the pool no more.
+            assert_eq!(pool.status().free, 1);
+            Ok(())
+        })
+        .await
+}
+
+#[convoke::test]
+async fn connections_are_encrypted_with_tls() -> Result<(), Error> {
+    let Ok(certificate) = std::env::var("CONVOKE_TEST_POSTGRES_CERTIFICATE") else {
+        println!("left out: there was no openssl to make a certificate");
+        return Ok(());
+    };
+    let mut roots = Roots::new();
+    roots.add_pem(&std::fs::read(certificate)?)?;
+    let mut config: convoke_postgres::tokio_postgres::Config = service("CONVOKE_TEST_POSTGRES").parse()?;
+    config.ssl_mode(SslMode::Require);
+    PoolOptions::new(config)
+        .tls(TlsConnector::new(roots)?)
+        .run(async |pool| {
+            let sleeps = pool.transaction(async |tx| tx.query("SELECT pg_sleep(60)", &[]).await);
+            assert!(timeout(Duration::from_millis(100), sleeps).await.is_err());
+            using(pool.get().await?, async |connection| {
+                let encrypted = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+                assert!(connection.query_one(encrypted, &[]).await?.get::<_, bool>(0));
+                Ok(())
+            })
+            .await
+        })
+        .await
+}
+
+#[convoke::test]
+async fn unix_sockets_lead_to_the_server() -> Result<(), Error> {
+    PoolOptions::new(service("CONVOKE_TEST_POSTGRES_SOCKET").parse()?)
+        .run(async |pool| {
+            let sleeps = pool.transaction(async |tx| tx.query("SELECT pg_sleep(60)", &[]).await);
+            assert!(timeout(Duration::from_millis(100), sleeps).await.is_err());
+            using(pool.get().await?, async |connection| {
+                let address = "SELECT client_addr IS NULL FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+                assert!(connection.query_one(address, &[]).await?.get::<_, bool>(0));
+                Ok(())
+            })
+            .await
+        })
+        .await
+}
