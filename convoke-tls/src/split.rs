@@ -11,8 +11,8 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, PoisonError};
 use std::task::Wake;
 
-use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::budget;
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::stream::TlsStream;

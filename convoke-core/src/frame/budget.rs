@@ -70,10 +70,7 @@ impl Mark {
 /// Polls one step of something that may not be of Convoke, such as a read of a foreign stream. `Pending` without a step,
 /// if the budget is spent.
 #[inline]
-pub fn poll_in_turn<T>(
-    cx: &mut Context<'_>,
-    step: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
+pub fn poll_in_turn<T>(cx: &mut Context<'_>, step: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
     if !may_proceed(cx) {
         return Poll::Pending;
     }

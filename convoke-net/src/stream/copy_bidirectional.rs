@@ -38,7 +38,14 @@ where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new(), back_first: false, idle: IdleLimit::default() }
+    CopyBidirectional {
+        a,
+        b,
+        there: OneWay::new(),
+        back: OneWay::new(),
+        back_first: false,
+        idle: IdleLimit::default(),
+    }
 }
 
 /// The future of [`copy_bidirectional()`].

@@ -7,9 +7,6 @@ use convoke_core::raw::{Pause, budget};
 
 /// Polls one step, such as a read. `Pending` without a step if the task was asked to stop, or has to let others run.
 #[inline]
-pub(crate) fn poll_step<T>(
-    cx: &mut Context<'_>,
-    step: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
+pub(crate) fn poll_step<T>(cx: &mut Context<'_>, step: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
     if Pause::was_stopped() { Poll::Pending } else { budget::poll_in_turn(cx, step) }
 }

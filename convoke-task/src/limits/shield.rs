@@ -40,7 +40,12 @@ use crate::region::{Region, pass_on_stop};
 /// assert_eq!(elapsed, Outcome::Value(true));
 /// ```
 pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
-    Shield { body: Some(future.into_future()), region: Region::shielded(), under_way: UnderWay::new(), begun: false }
+    Shield {
+        body: Some(future.into_future()),
+        region: Region::shielded(),
+        under_way: UnderWay::new(),
+        begun: false,
+    }
 }
 
 impl<F: Future> Shield<F> {

@@ -1,7 +1,7 @@
 //! Combinators of other crates around awaits that are ready at once: they take from the budget of the task, too.
 
-use futures::stream::{FuturesUnordered, StreamExt};
 use futures::AsyncReadExt;
+use futures::stream::{FuturesUnordered, StreamExt};
 
 use super::*;
 
@@ -90,7 +90,9 @@ fn a_foreign_for_each_concurrent_over_permits() {
 #[test]
 fn a_foreign_fold_over_a_generator() {
     is_stopped_by_a_sibling(async {
-        let numbers = pin!(generator(async |y| for n in 0_u64.. { y.yield_value(n).await }));
+        let numbers = pin!(generator(async |y| for n in 0_u64.. {
+            y.yield_value(n).await
+        }));
         numbers.fold(0_u64, async |sum, n| sum.wrapping_add(n)).await;
     });
 }
