@@ -438,6 +438,23 @@ impl<'a, O> LeavingChild<'a, O> {
         let _ = Panic::catch(|| self.block.get().stop_children(StopReason::Sibling));
     }
 
+    /// Stores a failure of the child, if it is the first in the scope, and asks the other children to stop: at once, and
+    /// not when the scope is polled next. Returns a later failure.
+    #[cold]
+    fn fail_first(&self, failure: Failure<O>) -> Option<Failure<O>> {
+        let block = self.block.get();
+        let mut state = block.state.lock();
+        if state.failure.is_some() {
+            return Some(failure);
+        }
+        state.failure = Some(failure);
+        block.news.store(FAILED, Ordering::Release);
+        drop(state);
+        // If an executor panics here, the child must still be removed: the scope waits for that.
+        let _ = Panic::catch(|| block.stop_children(StopReason::Sibling));
+        None
+    }
+
     /// Removes the child under this lock. Returns true if it was the last.
     #[inline(always)]
     fn remove(child: Leaving<'a>, state: &mut State<O>) -> (bool, Left) {
@@ -461,18 +478,12 @@ impl<'a, O> LeavingChild<'a, O> {
     #[cold]
     pub(super) fn end(self, end: ChildEnd<O>) -> Left {
         let stopped = matches!(end, ChildEnd::Stopped);
-        let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
+        let (failed, second) = match end {
+            ChildEnd::Failed(failure) => (true, self.fail_first(failure)),
+            ChildEnd::Stopped => (false, None),
+        };
         let mut state = self.block.get().state.lock();
         state.cut_short |= stopped && state.stop.is_some() && !state.stopped_by_program;
-        let failed = failure.is_some();
-        let second = match (&state.failure, failure) {
-            (None, Some(failure)) => {
-                state.failure = Some(failure);
-                self.block.get().news.store(FAILED, Ordering::Release);
-                None
-            }
-            (_, second) => second,
-        };
         let (last, left) = Self::remove(self.child, &mut state);
         let waker = if failed { state.waker.take() } else { None };
         // Rule 2: the block is not touched after the lock.

@@ -9,6 +9,7 @@ use convoke::executor::RunLoop;
 use convoke::inspect::tree;
 use convoke::prelude::*;
 use convoke::scope::{Handle, scope_on};
+use convoke::sync::Event;
 use convoke::task::forever;
 
 const REASON: StopReason = StopReason::Named("test");
@@ -248,6 +249,64 @@ fn the_children_of_a_child_hear_when_its_handle_is_dropped() {
     assert_eq!(loops.log(), ["below"]);
     loops.run_both();
     assert_eq!(launched.wait(), Outcome::Value(()));
+}
+
+#[test]
+fn siblings_of_a_child_that_failed_hear_though_their_parent_is_not_polled() {
+    let loops = Loops::new();
+    let (there, log) = (loops.children.executor(), loops.log.clone());
+    let fails = Arc::new(Event::new());
+    let failing = fails.clone();
+    let launched = launch(&loops.parents.executor()).start(async move {
+        scope_on(&there, async |s| {
+            let below = there.clone();
+            s.spawn(async move {
+                scope_on(&below, async |s| {
+                    s.spawn(async move {
+                        let stopped = catch_stopped(forever()).await.unwrap_err();
+                        assert_eq!(stopped.reason(), Some(StopReason::Sibling));
+                        log.lock().unwrap().push("below a sibling");
+                    });
+                })
+                .await;
+            });
+            s.spawn(async move {
+                failing.wait().await;
+                Err("failed")
+            });
+            forever().await
+        })
+        .await
+    });
+    loops.run_both();
+    fails.set();
+    while loops.children.run_ready() > 0 {}
+    assert_eq!(loops.log(), ["below a sibling"]);
+    loops.run_both();
+    assert_eq!(launched.wait(), Outcome::<Result<(), _>>::Value(Err("failed")));
+}
+
+#[test]
+fn children_hear_while_their_parent_computes() {
+    let loops = Arc::new(Mutex::new(Vec::new()));
+    let children = RunLoop::new();
+    let (there, log) = (children.executor(), loops.clone());
+    let source = StopSource::new();
+    let changes = convoke::env::Changes::new().stop_token(source.token());
+    let program = async {
+        scope_on(&there, async |s| {
+            s.spawn(until_stopped(log, "child"));
+            // A poll that has waited before.
+            checkpoint().await;
+            source.request_stop(REASON);
+            while children.run_ready() > 0 {}
+            assert_eq!(*loops.lock().unwrap(), ["child"], "the parent has not let go of its thread");
+            Ok::<(), ()>(())
+        })
+        .await
+    };
+    let outcome = convoke::executor::BlockOn::block_on_with(&RunLoop::new(), changes, program);
+    assert_eq!(outcome, Outcome::Value(Ok(())));
 }
 
 #[test]

@@ -45,6 +45,10 @@ fn the_server() {
             let grace = Duration::from_millis(300);
             serve("127.0.0.1:0", writes_much).grace(grace).on_listening(announce).await
         }),
+        "echo with a short grace" => main.run(async || {
+            let grace = Duration::from_millis(300);
+            serve("127.0.0.1:0", example::echo).grace(grace).on_listening(announce).await
+        }),
         other => panic!("there is no server `{other}`"),
     };
     ended.unwrap();
@@ -143,10 +147,12 @@ fn echoes(client: &mut Client) {
 #[test]
 fn a_server_without_descriptors_waits_and_goes_on() {
     let mut server = Server::start("few descriptors");
+    let mut first = server.connect();
+    echoes(&mut first);
     // The kernel completes more connections than the server has descriptors for.
-    let mut clients: Vec<Client> = (0..2 * FEW_DESCRIPTORS).map(|_| server.connect()).collect();
-    echoes(&mut clients[0]);
+    let clients: Vec<Client> = (0..2 * FEW_DESCRIPTORS).map(|_| server.connect()).collect();
     line_with(&mut server.stderr, "no connection can be accepted now");
+    echoes(&mut first);
     drop(clients);
     echoes(&mut server.connect());
     server.signal(libc::SIGTERM);
@@ -182,14 +188,30 @@ fn a_client_that_never_reads_is_cut_off_after_the_grace_period() {
 }
 
 #[test]
+fn a_client_that_sends_and_never_reads_does_not_keep_the_server_from_ending() {
+    let server = Server::start("echo with a short grace");
+    let mut client = server.connect();
+    // The echo fills the buffers of both sides. Then the server waits in its write, and the client in its own.
+    client.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    while client.write(&[7; 1 << 16]).is_ok() {}
+    server.signal(libc::SIGTERM);
+    let (status, said) = server.end();
+    drop(client);
+    assert_eq!(status, Some(143), "{said}");
+}
+
+#[test]
 fn answers_to_clients_that_pipeline_are_delivered_at_a_stop() {
     const CLIENTS: usize = 4;
+    // CONVOKE_ROUNDS=300 stops it after more than a million answers.
+    let rounds = std::env::var("CONVOKE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
+    let answers: usize = 1000 * rounds;
     let mut server = Server::start("counts");
     let (begun, wait) = std::sync::mpsc::channel();
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let (client, begun) = (server.connect(), begun.clone());
-            thread::spawn(move || pipeline(client, || begun.send(()).unwrap()))
+            thread::spawn(move || pipeline(client, answers * ANSWER, || begun.send(()).unwrap()))
         })
         .collect();
     for _ in 0..CLIENTS {
@@ -201,12 +223,13 @@ fn answers_to_clients_that_pipeline_are_delivered_at_a_stop() {
     let (status, said) = server.end();
     assert_eq!(status, Some(143), "{said}");
     assert_eq!(heard, written * ANSWER, "of {written} answers: {said}");
-    assert!(written > 0);
+    assert!(written >= CLIENTS * answers);
+    println!("{written} answers, all delivered");
 }
 
 /// Sends requests without waiting for answers until the connection ends. Returns the bytes of all answers. Calls
-/// `begun` when there are some.
-fn pipeline(client: Client, begun: impl FnOnce()) -> usize {
+/// `begun` when there are `enough`.
+fn pipeline(client: Client, enough: usize, begun: impl FnOnce()) -> usize {
     let mut writer = client.try_clone().unwrap();
     let sending = thread::spawn(move || while writer.write_all(&[1; 64 * ANSWER]).is_ok() {});
     let (mut client, mut heard, mut buffer) = (client, 0, [0; 4096]);
@@ -217,7 +240,9 @@ fn pipeline(client: Client, begun: impl FnOnce()) -> usize {
             Ok(length) => heard += length,
             Err(error) => panic!("the connection was reset after {heard} bytes: {error}"),
         }
-        if let Some(begun) = begun.take() {
+        if heard >= enough
+            && let Some(begun) = begun.take()
+        {
             begun();
         }
     }

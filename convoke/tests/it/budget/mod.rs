@@ -53,6 +53,7 @@ macro_rules! lets_a_sibling_run {
 /// More than one poll can use up.
 const MANY: usize = 2 * PER_POLL as usize;
 
+mod executors;
 mod foreign;
 mod ready;
 mod sockets;
