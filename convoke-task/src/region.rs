@@ -121,8 +121,8 @@ impl Region {
         if self.asked.get().is_none() {
             self.asked.set(Some(ReasonCode::of(reason)));
         }
-        if let (Some(surroundings), Some(reason)) = (self.surroundings.0.get(), self.stop_reason()) {
-            surroundings.request_stop(reason);
+        if let Some(surroundings) = self.surroundings.0.get() {
+            surroundings.request_stop(self.stop_reason().unwrap_or(reason));
         }
     }
 
