@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::raw::{
-    DropOutOfLine, Frame, FrameArc, FrameOwner, LastUse, OutOfLine, Overlay, Polled, StopWatch,
+    DropOutOfLine, Frame, FrameArc, FrameOwner, LastUse, OutOfLine, Overlay, Polled, ReasonCode, StopWatch,
     outside_a_task,
 };
 use convoke_core::{Env, StopReason};
@@ -50,7 +50,8 @@ mod unexplored;
 /// assert_eq!(outcome, Outcome::Value("stopped"));
 /// ```
 pub struct Region {
-    asked: Cell<Option<StopReason>>,
+    /// The reason, as a number: futures hold a region each, and a reason has three words.
+    asked: Cell<Option<ReasonCode>>,
     shielded: bool,
     deadline: Option<Instant>,
     /// Created when something inside asks for the environment.
@@ -118,16 +119,17 @@ impl Region {
     /// Asks what runs inside to stop. The first reason stays. The body sees it when it is polled next.
     pub fn request_stop(&self, reason: StopReason) {
         if self.asked.get().is_none() {
-            self.asked.set(Some(reason));
+            self.asked.set(Some(ReasonCode::of(reason)));
         }
-        if let (Some(surroundings), Some(reason)) = (self.surroundings.0.get(), self.asked.get()) {
-            surroundings.request_stop(reason);
+        if let Some(surroundings) = self.surroundings.0.get() {
+            surroundings.request_stop(self.stop_reason().unwrap_or(reason));
         }
     }
 
     /// Returns the reason if the region was asked to stop, by its owner or from around it.
+    #[inline]
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.asked.get()
+        self.asked.get().map(ReasonCode::reason)
     }
 
     /// Polls a body inside. Do not poll it again after it has ended. After it was stopped, drop it before you
@@ -173,13 +175,31 @@ impl Region {
     /// Outside a task, and if a stop callback does.
     #[inline]
     pub fn listen(&mut self, cx: &Context<'_>) -> bool {
-        Frame::current(|frame| {
-            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            if outer.is_own_waker(cx.waker()) && !outer.is_asked_to_stop() {
-                return self.hear_exploration(cx).is_some();
-            }
-            self.listen_to(outer, cx)
+        Frame::current(|frame| match frame {
+            Some(outer) => self.listen_in(outer, cx),
+            None => outside_a_task("a future of Convoke's"),
         })
+    }
+
+    /// Prepares as [`listen`](Region::listen) does, in this frame.
+    #[inline]
+    pub(crate) fn listen_in(&mut self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+        if Self::is_calm(outer, cx) {
+            return self.hear_exploration(cx).is_some();
+        }
+        self.listen_to(outer, cx)
+    }
+
+    /// Returns true if there is no stop request around, and the waker is the task's own.
+    #[inline]
+    fn is_calm(outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+        outer.is_own_waker(cx.waker()) && !outer.is_asked_to_stop()
+    }
+
+    /// Returns true if [`listen_in`](Region::listen_in) has nothing to do, and would return false.
+    #[inline]
+    pub(crate) fn need_not_listen(outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+        !Explored::IS_POSSIBLE && Self::is_calm(outer, cx)
     }
 
     /// Prepares as [`listen`](Region::listen) does, in a task that was asked to stop, or with a waker that is not
@@ -227,6 +247,15 @@ impl Region {
         })
     }
 
+    /// Calls `f`, which polls several bodies one after the other, inside one frame.
+    #[inline]
+    pub(crate) fn poll_several<R>(&self, outer: &Frame<'_>, f: impl FnOnce(&Several<'_>) -> R) -> R {
+        let stopped = Cell::new(false);
+        let inside = Inside { region: self, outer, overlay: None };
+        let frame = outer.inside(&inside, self.is_asked(), &stopped).sheltered_if(self.shielded);
+        frame.within(|| f(&Several { region: self, outer, frame: &frame }))
+    }
+
     /// Takes over a stop from around the region, or from an exploration. Returns true if it is new.
     #[inline]
     pub(crate) fn hear_now(&self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
@@ -272,6 +301,34 @@ impl Region {
             }
             None => f(),
         })
+    }
+}
+
+/// The frame in which several bodies of a region are polled, one after the other.
+pub(crate) struct Several<'a> {
+    region: &'a Region,
+    outer: &'a Frame<'a>,
+    frame: &'a Frame<'a>,
+}
+
+impl Several<'_> {
+    /// Polls one of the bodies. `stopped` is its flag, from poll to poll. The body is dropped in this frame, too.
+    #[inline]
+    pub(crate) fn poll<F: Future + ?Sized>(
+        &self,
+        body: Pin<&mut F>,
+        stopped: &Cell<bool>,
+        cx: &mut Context<'_>,
+    ) -> Polled<F::Output> {
+        self.frame.poll_one_of_several(self.outer, stopped, body, cx)
+    }
+
+    /// Runs `f`, which is not a part of a body and may ask the bodies to stop, around the region.
+    pub(crate) fn outside(&self, f: impl FnOnce(&Region)) {
+        self.outer.within(|| f(self.region));
+        if self.region.is_asked() {
+            self.frame.ask_to_stop();
+        }
     }
 }
 
@@ -327,7 +384,7 @@ impl Region {
     pub(crate) fn stop_reason_in(&self, outer: &Frame<'_>) -> Option<StopReason> {
         match self.asked.get() {
             None if !self.shielded => outer.stop_reason(),
-            asked => asked,
+            asked => asked.map(ReasonCode::reason),
         }
     }
 
@@ -361,7 +418,7 @@ impl Default for Region {
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Region")
-            .field("asked", &self.asked.get())
+            .field("asked", &self.stop_reason())
             .field("shielded", &self.shielded)
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()

@@ -12,6 +12,7 @@
 
 use core::fmt;
 use core::hint;
+use core::hint::cold_path;
 
 use crate::sync::atomic::{AtomicU8, Ordering};
 #[cfg(feature = "loom")]
@@ -184,6 +185,7 @@ impl Rendezvous {
             self.word.store(LEAVING, Ordering::Relaxed);
             Complete::Wake
         } else {
+            cold_path();
             debug_assert_eq!(seen, ABANDONED, "the future is on this thread, and not in here");
             Complete::Free
         }

@@ -30,6 +30,9 @@ impl OwnerId {
     /// No owner.
     pub const NONE: Self = Self(0);
 
+    /// The owner of no task: differs from that of every task, also of one that has [none](Self::NONE).
+    pub const NOBODY: Self = Self(u32::MAX);
+
     /// Returns the plain number.
     #[inline]
     pub const fn number(self) -> u32 {

@@ -32,6 +32,7 @@
 //! | `memory.rs` | the frame allocator of the running task; stop sources and locals in its memory |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
+//! | `several.rs` | one frame for several bodies |
 //! | `stop_again.rs` | the hint for code that goes on after a stop and is stopped again |
 //! | `until_stopped.rs` | waits until a stop is requested, without ending by it |
 //! | `wake_on_stop.rs` | a waker that is called when a stop is requested |
@@ -48,6 +49,7 @@ mod kept;
 mod memory;
 mod owner;
 mod pause;
+mod several;
 mod stop_again;
 mod until_stopped;
 mod wake_on_stop;
@@ -429,7 +431,7 @@ impl<'a> Frame<'a> {
     pub fn forget_holds(since: HeldBefore) {
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.flags.set(frame.flags.get() & !HELD | since.0);
+                frame.restore_held(since);
             }
         });
     }
@@ -437,7 +439,7 @@ impl<'a> Frame<'a> {
     /// Returns the *held* flag of the current frame, for [`forget_holds`](Frame::forget_holds).
     #[inline]
     pub fn held_before() -> HeldBefore {
-        HeldBefore(Frame::current(|frame| frame.map_or(0, |frame| frame.flags.get() & HELD)))
+        Frame::current(|frame| frame.map_or(HeldBefore(0), Frame::held))
     }
 
     /// Calls [`hold`](Frame::hold) on the current frame, if there is one.

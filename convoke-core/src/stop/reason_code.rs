@@ -27,6 +27,7 @@ const FIRST_OTHER: u32 = 1 << 17;
 
 impl ReasonCode {
     /// Returns the number of a reason.
+    #[inline]
     pub fn of(reason: StopReason) -> Self {
         let code = match reason {
             StopReason::Requested => REQUESTED,

@@ -99,7 +99,7 @@ pub struct Shared {
     /// The owner thread of the tasks that live here. The runner enters it while it runs. `None` for an embedded
     /// loop: its tasks may be run by any thread, one at a time.
     owner: Option<OwnerThread>,
-    /// The number of the owner, or `NONE`.
+    /// The number of the owner, or `NOBODY`.
     owner_id: OwnerId,
     inbox: Inbox,
     finished: AtomicBool,
@@ -277,7 +277,7 @@ impl RunLoopExecutor {
         let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
             shared: Arc::new(Shared {
-                owner_id: owner.as_ref().map_or(OwnerId::NONE, OwnerThread::id),
+                owner_id: owner.as_ref().map_or(OwnerId::NOBODY, OwnerThread::id),
                 owner,
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),

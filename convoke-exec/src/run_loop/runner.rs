@@ -24,7 +24,8 @@ const TIMERS_PER_CHECK: usize = 61;
 /// The local queue of a loop: work that was taken from the inbox, or posted by the loop's own work.
 pub struct Runner {
     waiting: LocalRunQueue,
-    /// The owner thread of the tasks of the loop that runs with this queue, or `NONE` before the first run.
+    /// The owner thread of the tasks of the loop that runs with this queue. `NOBODY` before the first run, and if the loop
+    /// has none.
     owner: Cell<OwnerId>,
     /// Number of runs left before the next check of inbox, timers and sleeper.
     runs_left: Cell<u32>,
@@ -71,7 +72,7 @@ impl Runner {
     pub fn new() -> Self {
         Self {
             waiting: LocalRunQueue::new(),
-            owner: Cell::new(OwnerId::NONE),
+            owner: Cell::new(OwnerId::NOBODY),
             runs_left: Cell::new(RUNS_PER_CHECK),
             calls_left: Cell::new(CALLS_PER_CHECK),
             ahead: LocalRunQueue::new(),
@@ -106,7 +107,7 @@ impl Runner {
         RUNNING.with(|running| running.runner.with(|runner| runner.map(f)))
     }
 
-    /// Returns the owner thread of the tasks of the loop, or `NONE`.
+    /// Returns the owner thread of the tasks of the loop, or `NOBODY`: then it is that of no task.
     #[inline]
     pub fn owner(&self) -> OwnerId {
         self.owner.get()

@@ -87,6 +87,9 @@ impl Default for Explored {
 }
 
 impl Explored {
+    /// True: an exploration may ask a region to stop.
+    pub const IS_POSSIBLE: bool = true;
+
     /// Creates the part of a region that was not polled yet.
     pub const fn new() -> Self {
         Self { number: Cell::new(0) }

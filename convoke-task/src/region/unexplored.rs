@@ -7,6 +7,9 @@ use core::task::Context;
 pub(super) struct Explored;
 
 impl Explored {
+    /// False: there are no explorations.
+    pub(super) const IS_POSSIBLE: bool = false;
+
     pub(super) const fn new() -> Self {
         Self
     }

@@ -6,7 +6,9 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use convoke_core::raw::{Frame, FrameArc, OutOfLine, Polled, StopWatch, WakerMark, budget, outside_a_task};
+use convoke_core::raw::{
+    DropOutOfLine, Frame, FrameArc, LastUse, OutOfLine, Polled, StopWatch, WakerMark, budget, outside_a_task,
+};
 use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -140,7 +142,7 @@ where
     let body = body(Scope::new(block.clone()));
     ScopeFuture {
         body: OutOfLine::new(Some(body)),
-        block: BlockGuard { listening: Listening::default(), block: Some(block) },
+        block: OutOfLine::new(BlockGuard { listening: Listening::default(), block: Some(block) }),
         region: Region::new(),
         stopping: false,
         stored: None,
@@ -156,7 +158,7 @@ pin_project! {
     pub struct ScopeFuture<F: Future> {
         #[pin]
         body: OutOfLine<Option<F>>,
-        block: BlockGuard<F::Output>,
+        block: OutOfLine<BlockGuard<F::Output>>,
         region: Region,
         // True if body and children were asked to stop.
         stopping: bool,
@@ -191,6 +193,19 @@ impl<O> BlockGuard<O> {
     }
 }
 
+impl<O> DropOutOfLine for BlockGuard<O> {
+    #[inline(never)]
+    fn drop_out_of_line(guard: LastUse<'_, Self>) {
+        guard.drop_here();
+    }
+
+    /// Returns false if the scope has ended: it listens no more then.
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.block.is_some()
+    }
+}
+
 impl<O> Drop for BlockGuard<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
@@ -208,13 +223,14 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
         let mut body = this.body.as_pin();
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
-            let Some(block) = &this.block.block else { return end_again(this.end, frame) };
+            let BlockGuard { listening, block } = &mut **this.block;
+            let Some(block) = block else { return end_again(this.end, frame) };
             // Only before the first poll: later there is work that may have to be held.
             if this.stored.is_none() && !budget::may_proceed(cx) {
                 return Poll::Pending;
             }
-            this.block.listening.end_if_moved(frame);
-            let held = Frame::held_before();
+            listening.end_if_moved(frame);
+            let held = frame.held();
             let mut clone = None;
             let mut body_waits = is_there(body.as_mut());
             loop {
@@ -224,7 +240,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 if body_waits {
                     // For diagnosis, until the body waits for something more specific.
                     frame.waits_at(this.opened_at);
-                    if let Some(end) = poll_body(&mut body, this.region, cx) {
+                    if let Some(end) = poll_body(&mut body, this.region, frame, cx) {
                         body_waits = false;
                         store_end(end, block, this.region, this.stopping, this.end);
                     }
@@ -237,7 +253,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                         budget::spend();
                         // The body may have been polled twice in this loop, and its first poll may have held
                         // the task.
-                        Frame::forget_holds(held);
+                        frame.restore_held(held);
                         if cut_short && failure.is_none() {
                             // The value may rely on children that did not do their part.
                             drop(this.end.replace(End::Stopped));
@@ -253,7 +269,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
             if !*this.stopping {
                 // Not before it waits: a scope that ends in one poll need not listen. A request that was made
                 // during this poll has woken the task, and is passed on by the next one.
-                this.block.listening.listen(frame, block);
+                listening.listen(frame, block);
             }
             if *this.stopping || !body_waits {
                 // Body or children are still ending: the task must not end before them.
@@ -301,20 +317,24 @@ fn stop_all<O>(block: &Block<O>, region: &mut Region, reason: StopReason) {
 #[inline]
 fn poll_body<F: Future>(
     body: &mut Pin<&mut Option<F>>,
-    region: &mut Region,
+    region: &Region,
+    frame: &Frame<'_>,
     cx: &mut Context<'_>,
 ) -> Option<Result<Option<F::Output>, Panic>> {
-    let future = body.as_mut().as_pin_mut()?;
-    let end = match Panic::catch(|| region.poll(future, cx)) {
-        Ok(Polled::Pending) => return None,
-        Ok(Polled::Ready(value)) => Ok(Some(value)),
-        Ok(Polled::Stopped) => Ok(None),
-        Err(panic) => Err(panic),
-    };
-    match Panic::catch(|| region.within(|| body.set(None))) {
-        Err(panic) if end.is_ok() => Some(Err(panic)),
-        _ => Some(end),
-    }
+    // One frame for the poll and for dropping the body. `pass_on_stop` has told the region of a stop.
+    region.poll_several(frame, |several| {
+        let future = body.as_mut().as_pin_mut()?;
+        let end = match Panic::catch(|| several.poll(future, region.stopped(), cx)) {
+            Ok(Polled::Pending) => return None,
+            Ok(Polled::Ready(value)) => Ok(Some(value)),
+            Ok(Polled::Stopped) => Ok(None),
+            Err(panic) => Err(panic),
+        };
+        match Panic::catch(|| body.set(None)) {
+            Err(panic) if end.is_ok() => Some(Err(panic)),
+            _ => Some(end),
+        }
+    })
 }
 
 /// Stores the end of the body: a failure in the block, a value or a stop in `stored`.
@@ -360,16 +380,33 @@ fn wait<O>(
     body_waits: bool,
     stopping: bool,
 ) -> Waiting<O> {
+    if body_waits {
+        if *stored == Some(WakerMark::of(waker)) && (stopping || !block.has_news()) {
+            return Waiting::Began;
+        }
+    } else {
+        let mut state = block.state.lock();
+        if state.children.is_empty() && !block.has_news() && !state.has_consequence() {
+            // Nothing has failed: most scopes end here.
+            state.end();
+            return Waiting::AllEnded { failure: None, cut_short: state.cut_short };
+        }
+    }
+    wait_or_fail(block, waker, stored, clone, body_waits, stopping)
+}
+
+/// Stores the waker in the block, unless there is nothing to wait for.
+#[inline(never)]
+fn wait_or_fail<O>(
+    block: &Block<O>,
+    waker: &Waker,
+    stored: &mut Option<WakerMark>,
+    clone: &mut Option<Waker>,
+    body_waits: bool,
+    stopping: bool,
+) -> Waiting<O> {
     let identity = WakerMark::of(waker);
-    if body_waits && *stored == Some(identity) && (stopping || !block.has_news()) {
-        return Waiting::Began;
-    }
     let mut state = block.state.lock();
-    if !body_waits && state.children.is_empty() && !block.has_news() && !state.has_consequence() {
-        // Nothing has failed: most scopes end here.
-        state.end();
-        return Waiting::AllEnded { failure: None, cut_short: state.cut_short };
-    }
     if body_waits || !state.children.is_empty() {
         // Cloned without the lock: a clone may run foreign code.
         drop(state);

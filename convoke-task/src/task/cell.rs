@@ -273,10 +273,13 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
                 (frame.poll(future, &mut cx), frame.is_task_woken())
             })
         });
-        let mut after = AfterPoll::Ended;
         match polled {
-            Ok((Polled::Pending, false)) => after = AfterPoll::Waits,
-            Ok((Polled::Pending, true)) => after = AfterPoll::WokenByItself,
+            Ok((Polled::Pending, woken)) => {
+                if !calm {
+                    inside.observe_end();
+                }
+                return if woken { AfterPoll::WokenByItself } else { AfterPoll::Waits };
+            }
             Ok((Polled::Ready(value), _)) => match self.drop_future(asked) {
                 Ok(()) => self.finish(Outcome::Value(value)),
                 Err(panic) => self.finish(Outcome::Value(value).or_panic(panic)),
@@ -287,7 +290,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
         if !calm {
             inside.observe_end();
         }
-        after
+        AfterPoll::Ended
     }
 
     /// Drops the future, unless this is not its thread, and puts this outcome into the slot.

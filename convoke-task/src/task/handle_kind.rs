@@ -2,7 +2,9 @@
 //! child.
 
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::panic::Location;
+use core::task::Waker;
 
 use convoke_core::raw::WakerMark;
 
@@ -17,9 +19,53 @@ pub trait HandleKind: sealed::Sealed {
     #[doc(hidden)]
     type Location: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
 
+    /// The storage in the child for the waker of the handle.
+    #[doc(hidden)]
+    type Slot: WakerSlot;
+
     /// The identity of the waker in the child, as the handle remembers it.
     #[doc(hidden)]
     type Stored: From<WakerMark> + Into<Option<WakerMark>> + Copy + Default;
+}
+
+/// Storage for a waker.
+#[doc(hidden)]
+pub trait WakerSlot {
+    /// Creates an empty one.
+    fn empty() -> Self;
+
+    /// Returns the waker.
+    fn waker(&mut self) -> &mut Option<Waker>;
+}
+
+impl WakerSlot for Option<Waker> {
+    #[inline]
+    fn empty() -> Self {
+        None
+    }
+
+    #[inline]
+    fn waker(&mut self) -> &mut Option<Waker> {
+        self
+    }
+}
+
+/// Storage without a destructor: a local handle takes its waker back when it is dropped, and the child takes it before it
+/// wakes. So it is empty when the child is freed.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct EmptiedSlot(ManuallyDrop<Option<Waker>>);
+
+impl WakerSlot for EmptiedSlot {
+    #[inline]
+    fn empty() -> Self {
+        Self(ManuallyDrop::new(None))
+    }
+
+    #[inline]
+    fn waker(&mut self) -> &mut Option<Waker> {
+        &mut self.0
+    }
 }
 
 /// No stored spawn site: a local handle reads the header, on the one thread that could end the child meanwhile.
@@ -69,12 +115,14 @@ pub struct SameThread(PhantomData<*mut ()>);
 
 impl HandleKind for Anywhere {
     const LOCAL: bool = false;
+    type Slot = Option<Waker>;
     type Location = &'static Location<'static>;
     type Stored = Option<WakerMark>;
 }
 
 impl HandleKind for SameThread {
     const LOCAL: bool = true;
+    type Slot = EmptiedSlot;
     type Location = NoLocation;
     type Stored = NoMark;
 }

@@ -10,7 +10,7 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, OwnerId, ReasonCode};
+use convoke_core::raw::{Header, OwnerId, ReasonCode, watching};
 use convoke_core::{Env, StopReason};
 
 use super::asked_for::AskedFor;
@@ -20,6 +20,7 @@ use super::memory::Memory;
 use super::parent_link::{Links, List, ParentLink};
 use super::spawn_site::TaskKind;
 use super::state::{Access, State};
+use crate::hooks::HOOKS;
 
 /// The header of a task. The rules of which thread may touch which field:
 /// 1. `state` and `owner` are atomic and open to every thread that has a reference to the task, or that knows
@@ -52,7 +53,7 @@ pub(crate) struct TaskHeader {
     pub(super) stopped: Cell<bool>,
     /// The list of its parent that the task is in: rule 4.
     pub(super) list: Cell<List>,
-    /// The allocator of its memory, and the flags `LOCAL`, `COLD`, `ASKED_FOR` and `QUEUES_HERE`, in one byte.
+    /// The allocator of its memory, and the flags `LOCAL`, `COLD`, `ASKED_FOR`, `QUEUES_HERE` and `HOOKED`, in one byte.
     fixed: Cell<u8>,
     /// Initialised when the task is put into a list.
     links: UnsafeCell<MaybeUninit<Links>>,
@@ -67,10 +68,12 @@ const ASKED_FOR: u8 = 1 << 5;
 /// The task has an owner thread, and its executor puts it into the queue of the run loop of that thread:
 /// `Executor::QUEUES_LOCALLY`.
 const QUEUES_HERE: u8 = 1 << 4;
+/// There are hooks in the environment that the task is spawned in: see [`HOOKS`].
+const HOOKED: u8 = 1 << 3;
 /// The bits of the allocator.
-const MEMORY: u8 = QUEUES_HERE - 1;
+const MEMORY: u8 = HOOKED - 1;
 
-/// The part of `fixed` that tasks under one parent link begin with: the allocator, and `QUEUES_HERE`.
+/// The part of `fixed` that tasks under one parent link begin with: the allocator, `HOOKED` and `QUEUES_HERE`.
 #[derive(Clone, Copy)]
 pub(super) struct Inherited(u8);
 
@@ -78,7 +81,10 @@ impl Inherited {
     /// Returns the part of tasks in this environment, with this owner thread.
     pub(super) fn of(env: &Env, owner: OwnerId) -> Self {
         let queues_here = owner != OwnerId::NONE && env.executor().queues_locally();
-        Self(Memory::of(env.allocator()) as u8 | if queues_here { QUEUES_HERE } else { 0 })
+        // Hooks that are in an environment are counted.
+        let hooked = watching::is_hooked() && env.local(&HOOKS).is_some();
+        let flags = if queues_here { QUEUES_HERE } else { 0 } | if hooked { HOOKED } else { 0 };
+        Self(Memory::of(env.allocator()) as u8 | flags)
     }
 
     /// Returns the kind of the allocator.
@@ -143,7 +149,8 @@ impl TaskHeader {
         // SAFETY: the kind is alive until it is replaced, and the caller holds the runnable: rule 2.
         unsafe { self.runnable.set_kind(kind.cast()) };
         self.owner.store(link.home().number(), Ordering::Relaxed);
-        self.fixed.set(self.fixed.get() & !QUEUES_HERE | link.inherited().0 & QUEUES_HERE);
+        const OF_LINK: u8 = QUEUES_HERE | HOOKED;
+        self.fixed.set(self.fixed.get() & !OF_LINK | link.inherited().0 & OF_LINK);
     }
 
     /// Replaces the kind by one that outlives the parent, after the task has left: rule 6.
@@ -182,6 +189,12 @@ impl TaskHeader {
     #[inline]
     pub(super) fn queues_here(&self) -> bool {
         self.fixed.get() & QUEUES_HERE != 0
+    }
+
+    /// Returns true if there are hooks in the environment that the task is spawned in: rule 2.
+    #[inline]
+    pub(super) fn is_hooked(&self) -> bool {
+        self.fixed.get() & HOOKED != 0
     }
 
     /// Returns the number of the owner thread, or zero if the task is shared.

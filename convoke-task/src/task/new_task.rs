@@ -8,7 +8,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use convoke_core::raw::{Runnable, watching};
+use convoke_core::raw::Runnable;
 
 use super::ask_stop::AskStop;
 use super::cell::Cell;
@@ -216,7 +216,7 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
 
     #[inline]
     fn into_queued(self) -> Queued {
-        if watching::is_hooked() {
+        if self.header().is_hooked() {
             self.show_to_hooks();
         }
         let this = ManuallyDrop::new(self);

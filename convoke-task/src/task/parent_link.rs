@@ -96,14 +96,15 @@ impl ListOwner {
 
 impl ParentLink {
     /// Creates a link with this environment. The tasks are in the lists of `owner`, or in none.
+    // Inlined, so that it is written where it stays: a link that a call returns is copied there.
+    #[inline]
     pub(crate) fn new(
         env: Env,
         deadline: Option<Instant>,
         parent: Option<TaskId>,
         owner: Option<ListOwner>,
     ) -> Self {
-        let home = Self::home_of(&env);
-        let inherited = Inherited::of(&env, home);
+        let (home, inherited) = Self::of_env(&env);
         let (env, sites) = (LinkEnv::Own(env), Sites::new());
         Self { env, home, inherited, deadline, parent, owner, sites, _pinned: PhantomPinned }
     }
@@ -114,8 +115,7 @@ impl ParentLink {
     /// The environment stays until all tasks under the link have left: rule 1.
     pub(crate) unsafe fn borrowing(env: NonNull<Env>, parent: Option<TaskId>) -> Self {
         let (env, sites) = (LinkEnv::Borrowed(env), Sites::new());
-        let (home, deadline) = (Self::home_of(env.get()), env.get().stop().deadline());
-        let inherited = Inherited::of(env.get(), home);
+        let ((home, inherited), deadline) = (Self::of_env(env.get()), env.get().stop().deadline());
         Self { env, home, inherited, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
     }
 
@@ -171,14 +171,15 @@ impl ParentLink {
         &self.sites
     }
 
-    /// Returns the owner thread of work that runs in this environment. If `Executor::owner_thread` panics
-    /// there is none, and the tasks are shared.
-    fn home_of(env: &Env) -> OwnerId {
+    /// Returns the owner thread of work that runs in this environment, and the bits that its headers begin with. If
+    /// `Executor::owner_thread` panics there is none, and the tasks are shared.
+    #[inline(never)]
+    fn of_env(env: &Env) -> (OwnerId, Inherited) {
         let mut home = OwnerId::NONE;
         contain(report_panic, || {
             home = env.executor().owner_thread().map_or(OwnerId::NONE, |home| home.id())
         });
-        home
+        (home, Inherited::of(env, home))
     }
 
     /// Returns why the parent asked its tasks to stop: the owner of their lists if there is one, else the

@@ -49,13 +49,14 @@ impl Queued {
         unsafe { Runnable::new(self.0.cast()) }
     }
 
-    /// Returns true if the executor of the task puts it into the queue of the run loop with this owner thread.
+    /// Returns true if the executor of the task puts it into the queue of the run loop with this owner thread, or with
+    /// `NOBODY`.
     #[inline]
     pub(super) fn queues_in(&self, owner: OwnerId) -> bool {
         // SAFETY: rule 2: the task has not left. The caller of `new` was told to create the runnable, so that
         // rule 2 of the header gives it the fields that are read here.
         let header = unsafe { self.0.as_ref() };
-        owner != OwnerId::NONE && header.queues_here() && header.is_owned_by(owner)
+        header.queues_here() && header.is_owned_by(owner)
     }
 
     /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].

@@ -185,10 +185,22 @@ impl TaskRef {
         if header.access() == Access::Local
             && let Some(wake) = header.state.wake_and_drop_at_home()
         {
-            // SAFETY: fact 2 of `Alive`: the reference is given up, but the task has not left, or its count
-            // would be merged; and its owner thread, which could let it leave, is this one.
-            return unsafe { Alive::new(self.into_counted()) }.act(wake, None);
+            let task = self.into_counted();
+            if wake == Wake::Post {
+                // SAFETY: rule 1 of `Queued`: `Wake::Post` makes the caller the holder of the runnable. The reference
+                // is given up, but the task has not left, or its count would be merged; and its owner thread, which
+                // could let it leave, is this one.
+                unsafe { Queued::new(task) }.post();
+            }
+            return;
         }
+        self.wake_and_drop_counted();
+    }
+
+    /// Wakes the task and drops the reference, on a remote thread or if references are merged.
+    #[cold]
+    #[inline(never)]
+    fn wake_and_drop_counted(self) {
         self.alive().wake();
     }
 }

@@ -34,9 +34,11 @@
 //! | `LISTENED` | the cold state has a list of scopes that hear of a stop: see `state/listened.rs` |
 
 mod listened;
+mod local_handle;
 mod own_wake;
 
 use core::fmt;
+use core::hint::cold_path;
 
 use convoke_core::raw::abort_with;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
@@ -245,6 +247,16 @@ impl State {
     #[inline]
     #[must_use]
     pub fn try_add_waker(&self, access: Access) -> bool {
+        let own = self.own.load(Ordering::Relaxed);
+        if access == Access::Local && own & MERGED == 0 && count(own) <= MOST_UNSETTLED {
+            self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
+            return true;
+        }
+        self.try_add_counted_waker(access)
+    }
+
+    #[inline(never)]
+    fn try_add_counted_waker(&self, access: Access) -> bool {
         self.add_up_to(MOST_WAKERS, access)
     }
 
@@ -318,7 +330,12 @@ impl State {
     #[must_use]
     pub fn wake_and_drop_at_home(&self) -> Option<Wake> {
         let own = self.own.load(Ordering::Relaxed);
-        if own & MERGED != 0 || count(own) < -MOST_UNSETTLED {
+        if own & MERGED != 0 {
+            cold_path();
+            return None;
+        }
+        if count(own) < -MOST_UNSETTLED {
+            cold_path();
             return None;
         }
         let (next, wake) = woken(own);
@@ -357,28 +374,6 @@ impl State {
             }
         }
         self.leave_counted(own)
-    }
-
-    /// Gives up the task's own reference after [`Leave::Alone`], when the parent was told. Returns true if the
-    /// handle was dropped meanwhile: the caller frees the task.
-    #[inline]
-    #[must_use]
-    pub fn left_to_handle(&self) -> bool {
-        let own = self.own.load(Ordering::Relaxed);
-        self.own.store(own | LEFT_HERE, Ordering::Relaxed);
-        own & HANDLE == 0
-    }
-
-    /// Drops the handle that stays on the owner thread. Returns true if the caller must free the task.
-    #[inline]
-    #[must_use]
-    pub fn drop_handle(&self) -> bool {
-        let own = self.own.load(Ordering::Relaxed);
-        if own & HANDLE == 0 {
-            return self.drop_reference(Access::Local);
-        }
-        self.own.store(own & !HANDLE, Ordering::Relaxed);
-        own & LEFT_HERE != 0
     }
 
     /// Lets a task leave that was told to leave `Alone`, although its parent let others refer to it before it was

@@ -7,8 +7,6 @@ use core::mem::ManuallyDrop;
 use core::ptr;
 use core::task::Waker;
 
-use convoke_core::raw::OwnerId;
-
 use super::queued::Queued;
 use super::reference::TaskRef;
 use super::state::{Access, Wake};
@@ -26,7 +24,7 @@ pub fn wake_locally(waker: &Waker) -> bool {
     let (task, this) = (task.alive().address(), task.alive().header());
     Runner::current(|runner| {
         let owner = runner.owner();
-        if owner == OwnerId::NONE || !this.is_owned_by(owner) || this.state.is_done() {
+        if !this.is_owned_by(owner) || this.state.is_done() {
             return false;
         }
         // Rule 2 of the header: this is the owner thread of a task that has not ended, so the task can neither

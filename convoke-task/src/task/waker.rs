@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use core::hint::cold_path;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
@@ -57,11 +58,11 @@ impl WakerRef for TaskRef {
 
     fn new_waker(task: Alive<'_>) -> RawWaker {
         let header = task.header();
-        if header.state.try_add_waker(header.access()) {
-            raw_waker(task.address())
-        } else {
-            many_wakers::clone(task)
+        if !header.state.try_add_waker(header.access()) {
+            cold_path();
+            return many_wakers::clone(task);
         }
+        raw_waker(task.address())
     }
 
     #[inline]

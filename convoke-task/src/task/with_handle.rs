@@ -30,7 +30,7 @@ use super::asked_for::AskedFor;
 use super::cell::{Cell, OutcomeSlot};
 use super::children::Added;
 use super::ending::Ending;
-use super::handle_kind::HandleKind;
+use super::handle_kind::{HandleKind, WakerSlot};
 use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
 use super::new_task::NewTask;
@@ -47,7 +47,7 @@ struct Shared<K: HandleKind> {
     asked_for: AskedFor,
     rendezvous: Rendezvous,
     /// The waker of the task that awaits the handle: rule 2.
-    waker: UnsafeCell<Option<Waker>>,
+    waker: UnsafeCell<K::Slot>,
     /// The spawn site, for a handle that cannot tell if the child has ended: the header has it only until then.
     location: K::Location,
 }
@@ -55,6 +55,14 @@ struct Shared<K: HandleKind> {
 impl<K: HandleKind> Shared<K> {
     /// The distance from the start of the child, in bytes.
     const OFFSET: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
+
+    /// Takes the waker. The caller owns it by rule 2: the child between `Wake` and `left`, or a local handle, to which
+    /// rule 3 gives both ends.
+    #[inline]
+    fn take_waker(&self) -> Option<Waker> {
+        // SAFETY: rule 2: the callers own the waker.
+        unsafe { (*self.waker.get()).waker().take() }
+    }
 }
 
 /// The ending of a child with a handle of kind `K`. `E` tells the parent.
@@ -94,7 +102,7 @@ impl<E, K: HandleKind> WithHandle<E, K> {
     pub(crate) fn new(location: &'static Location<'static>, inner: E) -> Self {
         let location = K::Location::from(location);
         let (asked_for, rendezvous) = (AskedFor::new(), Rendezvous::new());
-        let shared = Shared { asked_for, rendezvous, waker: UnsafeCell::new(None), location };
+        let shared = Shared { asked_for, rendezvous, waker: UnsafeCell::new(K::Slot::empty()), location };
         Self { shared, inner }
     }
 
@@ -107,12 +115,11 @@ impl<E, K: HandleKind> WithHandle<E, K> {
     /// Hands the outcome over to the handle. Returns false, and leaves the outcome, if the handle is gone.
     #[inline(always)]
     fn hand_over(&self) -> bool {
-        let Shared { rendezvous, waker, .. } = &self.shared;
+        let rendezvous = &self.shared.rendezvous;
         match if K::LOCAL { rendezvous.complete_here() } else { rendezvous.complete() } {
             Complete::Leave => true,
             Complete::Wake => {
-                // SAFETY: rule 2: the waker belongs to this end between `Wake` and `left`.
-                let waker = unsafe { (*waker.get()).take() };
+                let waker = self.shared.take_waker();
                 rendezvous.left();
                 // A panic of the waker is contained: the parent must hear of the end in any case.
                 wake_if_any(waker);
@@ -367,7 +374,7 @@ impl<T, K: HandleKind> Join<T, K> {
         }
         let stored = if K::LOCAL {
             // SAFETY: rules 2 and 3: the waker is the child's, which does not touch it while this thread is in here.
-            unsafe { &*slot.get() }.as_ref().map(WakerMark::of)
+            unsafe { (*slot.get()).waker() }.as_ref().map(WakerMark::of)
         } else {
             self.stored.into()
         };
@@ -378,7 +385,7 @@ impl<T, K: HandleKind> Join<T, K> {
         let waker = waker.clone();
         // SAFETY: rule 2: the waker belongs to this thread before the first `wait`, and between `change` and
         // `changed`. Nothing else runs in here.
-        let put = || unsafe { (*slot.get()).replace(waker) };
+        let put = || unsafe { (*slot.get()).waker().replace(waker) };
         if stored.is_some() {
             if rendezvous.change() == Peek::Done {
                 return Peek::Done;
@@ -391,6 +398,10 @@ impl<T, K: HandleKind> Join<T, K> {
         }
         put();
         if (if K::LOCAL { rendezvous.wait_here() } else { rendezvous.wait() }) == Wait::Done {
+            if K::LOCAL {
+                // The clone has run the child: it is foreign code. The slot is empty when a child is freed.
+                drop(self.shared().take_waker());
+            }
             return Peek::Done;
         }
         self.stored = identity.into();
@@ -455,6 +466,11 @@ impl<T, K: HandleKind> Drop for Join<T, K> {
         // Before `abandon`: until then the child keeps its memory for the handle.
         self.ask_stop_now(&mut walk);
         let rendezvous = &self.shared().rendezvous;
+        if K::LOCAL {
+            let waker = self.shared().take_waker();
+            // A foreign waker may panic. The panic hook has reported it.
+            let _ = Panic::catch(|| drop(waker));
+        }
         if (if K::LOCAL { rendezvous.abandon_here() } else { rendezvous.abandon() }) == Abandon::Free {
             // The panic hook has reported a panic in it.
             let _ = Panic::catch(|| drop(self.read()));

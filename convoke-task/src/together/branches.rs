@@ -4,9 +4,9 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, budget};
+use convoke_core::raw::{Frame, budget, outside_a_task};
 
-use super::group::{End, Group, Rule};
+use super::group::{End, Group, Rule, Stage};
 use crate::region::pass_on_stop;
 
 /// Argument of [`join`](super::join()), [`try_join`](super::try_join()) and [`race`](super::race()): a tuple
@@ -36,9 +36,9 @@ pub trait Rooms<M: Rule, L> {
     /// Output of all of them together.
     type Output;
 
-    /// Polls the futures that need it. Returns true if all have ended.
+    /// Polls the futures that need it, in a task whose current frame is `frame`. Returns true if all have ended.
     #[doc(hidden)]
-    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool;
+    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, frame: &Frame<'_>, cx: &mut Context<'_>) -> bool;
 
     /// Takes the output, if every future has contributed to it.
     #[doc(hidden)]
@@ -47,41 +47,61 @@ pub trait Rooms<M: Rule, L> {
 
 /// Polls all branches. Completes with the output of all, or with the value that ended them early; otherwise
 /// stops the task.
+#[inline]
 pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     mut rooms: Pin<&mut R>,
     group: &mut Group<M, L>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<R::Output, L>> {
-    if group.stopped {
-        return pass_on_stop();
-    }
-    assert!(!group.taken, "polled after completion");
-    if !group.begun && !budget::may_proceed(cx) {
+    if group.progress.stage != Stage::Begun && !may_begin(&mut group.progress.stage, cx) {
         return Poll::Pending;
     }
-    group.begun = true;
-    let held = Frame::held_before();
-    group.listen(cx);
-    if !rooms.as_mut().poll(group, cx) {
-        if group.region.stop_reason().is_some() {
-            // The branches are still ending: the task must not end before them.
-            Frame::hold_current();
-        }
-        return Poll::Pending;
-    }
-    group.taken = true;
-    budget::spend();
-    // Some branches were polled twice, and their first poll may have held the task.
-    Frame::forget_holds(held);
-    match group.end.take() {
-        Some(End::Panicked(panic)) => panic.resume(),
-        Some(End::Last(last)) => Poll::Ready(Err(last)),
-        None => match rooms.take() {
-            Some(output) => Poll::Ready(Ok(output)),
-            None => {
-                group.stopped = true;
-                pass_on_stop()
+    Frame::current(|frame| {
+        let Some(frame) = frame else { outside_a_task("a future of Convoke's") };
+        let held = frame.held();
+        group.listen(frame, cx);
+        if !rooms.as_mut().poll(group, frame, cx) {
+            if group.region.is_asked() {
+                // The branches are still ending: the task must not end before them.
+                frame.hold();
             }
-        },
+            return Poll::Pending;
+        }
+        group.progress.stage = Stage::Taken;
+        budget::spend();
+        // Some branches were polled twice, and their first poll may have held the task.
+        frame.restore_held(held);
+        match group.progress.end.take() {
+            Some(End::Panicked(panic)) => panic.resume(),
+            Some(End::Last(last)) => Poll::Ready(Err(last)),
+            None => match rooms.take() {
+                Some(output) => Poll::Ready(Ok(output)),
+                None => {
+                    group.progress.stage = Stage::Stopped;
+                    pass_on_stop()
+                }
+            },
+        }
+    })
+}
+
+/// Begins a group that is new, if the task has budget left. Returns false if the group waits, or has stopped.
+#[inline]
+fn may_begin(stage: &mut Stage, cx: &Context<'_>) -> bool {
+    match *stage {
+        Stage::New if budget::may_proceed(cx) => {
+            *stage = Stage::Begun;
+            true
+        }
+        Stage::New => false,
+        _ => begins_again(*stage),
     }
+}
+
+/// Stops the task again, for a group that has stopped. Panics if the group has returned its result.
+#[cold]
+fn begins_again(stage: Stage) -> bool {
+    assert!(stage != Stage::Taken, "polled after completion");
+    let _: Poll<()> = pass_on_stop();
+    false
 }

@@ -86,6 +86,6 @@ impl<R: Rooms<All, Never>> Future for Join<R> {
 
 impl<R> fmt::Debug for Join<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Join").field("over", &self.group.over).finish_non_exhaustive()
+        f.debug_struct("Join").field("over", &self.group.progress.over).finish_non_exhaustive()
     }
 }

@@ -90,6 +90,6 @@ impl<R: Rooms<First, L>, L> Future for Race<R, L> {
 
 impl<R, L> fmt::Debug for Race<R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Race").field("over", &self.group.over).finish_non_exhaustive()
+        f.debug_struct("Race").field("over", &self.group.progress.over).finish_non_exhaustive()
     }
 }

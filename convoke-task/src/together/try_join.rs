@@ -89,6 +89,6 @@ impl<R: Rooms<AllOk, L>, L> Future for TryJoin<R, L> {
 
 impl<R, L> fmt::Debug for TryJoin<R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TryJoin").field("over", &self.group.over).finish_non_exhaustive()
+        f.debug_struct("TryJoin").field("over", &self.group.progress.over).finish_non_exhaustive()
     }
 }

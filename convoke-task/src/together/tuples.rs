@@ -1,51 +1,102 @@
 //! Tuples of futures, stored in place without allocation. Every future that has not ended is polled each time.
 
+use core::cell::Cell;
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::Context;
 
-use convoke_core::Panic;
-use convoke_core::raw::budget;
+use convoke_core::raw::{Frame, Polled, budget};
+use convoke_core::{Outcome, Panic};
 use pin_project_lite::pin_project;
 
 use super::branches::{Branches, Rooms};
-use super::ended::ended;
-use super::group::{Group, Rule, Sort};
-use crate::region::BodyMark;
+use super::group::{End, Group, Progress, Rule, Sort};
+use crate::region::Several;
 
 pin_project! {
-    /// Slot of one branch.
+    /// Slot of one branch: first the future, then its part of the output.
     #[derive(Debug)]
-    pub struct Slot<F, K> {
-        #[pin]
-        body: Option<F>,
-        mark: BodyMark,
-        value: Option<K>,
+    #[project = Contents]
+    pub enum Slot<F, K> {
+        Running {
+            #[pin]
+            body: F,
+            // The flag of its frame, from poll to poll.
+            stopped: Cell<bool>,
+        },
+        Ended { value: Option<K> },
     }
 }
 
 impl<F: Future, K> Slot<F, K> {
+    #[inline]
     fn new(body: F) -> Self {
-        Self { body: Some(body), mark: BodyMark::default(), value: None }
+        Self::Running { body, stopped: Cell::new(false) }
     }
 
     /// Polls the branch, if it has not ended. Returns true if it still runs. A branch that was never polled is
     /// polled also if the group is over, with the stop requested: it may own a resource that has to be closed.
-    #[inline]
-    fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
+    // Always: the branch is polled here mostly.
+    #[inline(always)]
+    fn poll<M, L>(
+        mut self: Pin<&mut Self>,
+        several: &Several<'_>,
+        progress: &mut Progress<M, L>,
+        cx: &mut Context<'_>,
+    ) -> bool
     where
         M: Sort<F::Output, Kept = K, Last = L>,
     {
-        let mut this = self.project();
-        let Some(body) = this.body.as_mut().as_pin_mut() else { return false };
-        let polled = Panic::catch(|| group.region.poll_one(body, this.mark, cx.waker(), false));
-        let Some(outcome) = ended(polled, &group.region, || this.body.set(None)) else { return true };
-        *this.value = group.ended(outcome);
+        let Contents::Running { body, stopped } = self.as_mut().project() else { return false };
+        let outcome: Outcome<F::Output> = match Panic::catch(|| several.poll(body, stopped, cx)) {
+            Ok(Polled::Pending) => return true,
+            Ok(Polled::Ready(value)) => Outcome::Value(value),
+            Ok(Polled::Stopped) => Outcome::Stopped,
+            Err(panic) => Outcome::Panicked(panic),
+        };
+        // The body is dropped in its frame, before its outcome counts.
+        let outcome = match Panic::catch(|| self.set(Self::Ended { value: None })) {
+            Ok(()) => outcome,
+            Err(panic) => outcome.or_panic(panic),
+        };
+        let end = match outcome {
+            Outcome::Value(value) => match M::sort(value) {
+                Ok(kept) => {
+                    self.set(Self::Ended { value: Some(kept) });
+                    return false;
+                }
+                Err(last) => Some(End::Last(last)),
+            },
+            Outcome::Panicked(panic) => Some(End::Panicked(panic)),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped if M::STOPPED_ENDS => None,
+            Outcome::Stopped => return false,
+        };
+        several.outside(|region| progress.finish(region, end));
         false
     }
 
+    /// Polls the branch as [`poll`](Slot::poll) does: for polls that are rare.
+    #[cold]
+    #[inline(never)]
+    fn poll_out_of_line<M, L>(
+        self: Pin<&mut Self>,
+        several: &Several<'_>,
+        progress: &mut Progress<M, L>,
+        cx: &mut Context<'_>,
+    ) -> bool
+    where
+        M: Sort<F::Output, Kept = K, Last = L>,
+    {
+        self.poll(several, progress, cx)
+    }
+
+    #[inline]
     fn take(self: Pin<&mut Self>) -> Option<K> {
-        self.project().value.take()
+        match self.project() {
+            Contents::Running { .. } => None,
+            Contents::Ended { value } => value.take(),
+        }
     }
 }
 
@@ -84,34 +135,49 @@ macro_rules! tuples {
             type Output = ($($value,)+);
 
             #[inline]
-            fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool {
+            fn poll(
+                self: Pin<&mut Self>,
+                group: &mut Group<M, L>,
+                frame: &Frame<'_>,
+                cx: &mut Context<'_>,
+            ) -> bool {
+                const COUNT: u8 = [$($at),+].len() as u8;
                 let mut slots = self.project();
-                let first = core::mem::take(&mut group.first);
-                loop {
-                    let (over, mut waits) = (group.over, false);
-                    let (mut is_before_first, mut spent_at) = (false, None);
-                    // Each is polled in one place, where it is inlined. Mostly once around: `first` is zero.
-                    loop {
-                        $(if ($at < first) == is_before_first {
-                            if !budget::has_left() {
-                                spent_at = spent_at.or(Some($at));
-                            }
-                            waits |= slots.$field.as_mut().poll(group, cx);
-                        })+
-                        if is_before_first || first == 0 {
-                            break;
+                let Group { region, progress } = group;
+                region.poll_several(frame, |several| {
+                    if progress.first == 0 {
+                        let (over, mut waits, mut with_budget) = (progress.over, false, 0);
+                        $(
+                            with_budget += u8::from(budget::has_left());
+                            waits |= slots.$field.as_mut().poll(several, progress, cx);
+                        )+
+                        progress.first = if with_budget == COUNT { 0 } else { with_budget };
+                        if !waits || progress.over == over {
+                            return !waits;
                         }
-                        is_before_first = true;
                     }
-                    group.first = spent_at.unwrap_or(0);
-                    // Poll again: branches that were polled before the one that ended the group must hear of
-                    // the stop.
-                    if group.over == over {
-                        return !waits;
+                    // Polled in another order, or again: branches that were polled before the one that ended the
+                    // group must hear of the stop.
+                    loop {
+                        let first = core::mem::take(&mut progress.first);
+                        let (over, mut waits, mut spent_at) = (progress.over, false, None);
+                        for is_before_first in [false, true] {
+                            $(if ($at < first) == is_before_first {
+                                if !budget::has_left() {
+                                    spent_at = spent_at.or(Some($at));
+                                }
+                                waits |= slots.$field.as_mut().poll_out_of_line(several, progress, cx);
+                            })+
+                        }
+                        progress.first = spent_at.unwrap_or(0);
+                        if !waits || progress.over == over {
+                            return !waits;
+                        }
                     }
-                }
+                })
             }
 
+            #[inline]
             fn take(self: Pin<&mut Self>) -> Option<Self::Output> {
                 let slots = self.project();
                 Some(($(slots.$field.take()?,)+))

@@ -4,7 +4,7 @@ use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::Context;
 
-use convoke_core::raw::FrameBox;
+use convoke_core::raw::{Frame, FrameBox};
 
 use super::branch_set::BranchSet;
 use super::branches::{Branches, Rooms};
@@ -47,17 +47,17 @@ where
 {
     type Output = Vec<K>;
 
-    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool {
+    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, _: &Frame<'_>, cx: &mut Context<'_>) -> bool {
         let Self { set, values } = self.get_mut();
-        if group.heard {
+        if group.progress.heard {
             set.wake_all();
         }
         set.begin_round();
         while let Some(key) = set.next_within_budget() {
             let Some((outcome, index)) = set.poll(key, &group.region) else { continue };
-            let over = group.over;
+            let over = group.progress.over;
             values[index] = group.ended(outcome);
-            if group.over && !over {
+            if group.progress.over && !over {
                 set.wake_all();
             }
         }
