@@ -9,6 +9,7 @@ use convoke_sync::Event;
 use convoke_task::schedule::Backoff;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::places::Places;
 use super::pool::{Bounds, Pool};
 use super::proxy::Proxy;
 use super::route::Versions;
@@ -300,7 +301,14 @@ impl ClientBuilder {
         let Self { bounds, options } = self;
         let client = |connections| {
             let pool = Arc::new(Pool::new(connections, bounds));
-            Client { shared: Arc::new(Shared { pool, options, closing: Event::new() }) }
+            Client {
+                shared: Arc::new(Shared {
+                    pool,
+                    options,
+                    places: Places::of_current_task(),
+                    closing: Event::new(),
+                }),
+            }
         };
         Running::new(client, body)
     }
