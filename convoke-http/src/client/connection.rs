@@ -20,6 +20,7 @@ use hyper::client::conn::{http1, http2};
 use super::Shared;
 use super::alarm::Alarm;
 use super::error::{Cause, ClientError, Phase};
+use super::places::Place;
 use super::pool::Sender;
 use super::route::{Route, Versions};
 use super::tunnel::tunnel;
@@ -34,9 +35,9 @@ const PING_TIME: Duration = Duration::from_secs(10);
 type Stream = Secured<TcpStream>;
 
 /// Opens a connection, and runs it to its end.
-pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>) {
+pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>, place: Place) {
     shield(async {
-        let opening = Opening { client: &client, route: &route, is_open: false };
+        let opening = Opening { client: &client, route: &route, place, is_open: false };
         let opened = select! {
             // Boxed, since the memory is not needed once the connection is open.
             opened = Box::pin(open(&client, &route)) => opened,
@@ -56,6 +57,7 @@ pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>) {
 struct Opening<'a> {
     client: &'a Arc<Shared>,
     route: &'a Arc<Route>,
+    place: Place,
     is_open: bool,
 }
 
@@ -70,7 +72,7 @@ impl<'a> Opening<'a> {
     fn opened(mut self, sender: Sender) -> Option<Open<'a>> {
         self.is_open = true;
         let (client, route) = (self.client, self.route);
-        let (id, openings) = client.pool.opened(route, sender);
+        let (id, openings) = client.pool.opened(route, self.place, sender);
         client.open_all(openings);
         Some(Open { client, route, id: id? })
     }

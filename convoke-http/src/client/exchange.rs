@@ -111,7 +111,7 @@ pub(super) async fn exchange(
 
 /// Waits for a connection.
 async fn take_connection(client: &Arc<Shared>, route: &Arc<Route>) -> Result<Checkout, ClientError> {
-    let mut waiting = match client.pool.acquire(route)? {
+    let mut waiting = match client.pool.acquire(route, client.places.here())? {
         Acquired::Now(checkout) => return Ok(checkout),
         Acquired::Later(waiting, openings) => {
             client.open_all(openings);

@@ -56,7 +56,7 @@
 // - `options`: the builder. `running`: the scope of a client. `request`: the builder of a request. `response`: the response and its
 //   body.
 // - `send`: one request with its retries and redirects (`redirect`). `exchange`: one attempt of it, over one connection.
-// - `pool`: which connection. `connection`: the task of a connection. `tls`, `tunnel`: how one is opened.
+// - `pool`: which connection. `places`: where it runs. `connection`: the task of a connection. `tls`, `tunnel`: how one is opened.
 // - `origin`, `route`, `proxy`, `basic`: where a request goes. `payload`: what it carries. `error`: how it fails.
 
 mod alarm;
@@ -67,6 +67,7 @@ mod exchange;
 mod options;
 mod origin;
 mod payload;
+mod places;
 mod pool;
 mod proxy;
 mod redirect;
@@ -102,6 +103,7 @@ use hyper::body::Body;
 use crate::report::AnyError;
 use connection::run_connection;
 use options::Options;
+use places::Places;
 use pool::{Openings, Pool};
 
 /// An HTTP client with a pool of connections. Clones share it.
@@ -116,6 +118,7 @@ pub struct Client {
 struct Shared {
     pool: Arc<Pool>,
     options: Options,
+    places: Places,
     /// Set when the client is closed.
     closing: Event,
 }
@@ -131,7 +134,7 @@ impl Client {
     /// - *Completes with* the output of the body, when all connections have ended. Stopped, if the body was.
     /// - *If dropped*, the body is dropped, connections end within the grace period, and the task waits for them at its
     ///   end.
-    /// - *Runs on* the current task. Connections run on its executor, whichever task sends a request.
+    /// - *Runs on* the current task. Connections run on the contexts of its runtime, each where it was first needed.
     /// - *Panics* with the panic of the body; and if it is called outside a task.
     ///
     /// ```
@@ -226,11 +229,13 @@ impl Client {
 impl Shared {
     /// Starts the tasks of connections.
     fn open_all(self: &Arc<Self>, openings: Openings) {
-        for route in openings.routes {
+        for (route, place) in openings.routes {
             let name = format!("connection to {route}");
-            let connection = run_connection(self.clone(), route.clone());
-            let is_started =
-                openings.scope.as_ref().is_some_and(|scope| scope.named(name).try_spawn(connection).is_ok());
+            let connection = run_connection(self.clone(), route.clone(), place);
+            let is_started = openings.scope.as_ref().is_some_and(|scope| match self.places.executor(place) {
+                Some(executor) => scope.named(name).on(executor).try_spawn(connection).is_ok(),
+                None => scope.named(name).try_spawn(connection).is_ok(),
+            });
             if !is_started {
                 let error = ClientError::new(Phase::Wait, error::Cause::Closed);
                 // The scope has ended, so there is nothing to open.

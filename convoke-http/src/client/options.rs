@@ -9,6 +9,7 @@ use convoke_sync::Event;
 use convoke_task::schedule::Backoff;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::places::Places;
 use super::pool::{Bounds, Pool};
 use super::proxy::Proxy;
 use super::route::Versions;
@@ -229,8 +230,9 @@ impl ClientBuilder {
     /// at once by default.
     ///
     /// Only requests that the server cannot have processed are sent again, and idempotent ones (GET, HEAD, PUT, DELETE, OPTIONS,
-    /// TRACE), if their body is not a stream. Independently of this, a request is sent again if the server has closed an
-    /// idle connection at the moment when it was to be used.
+    /// TRACE), if their body is not a stream. Independently of this, such a request is sent again at once if the server has
+    /// closed an idle connection at the moment when it was to be used, or if it says by HTTP/2 that it has not looked at the
+    /// request.
     pub fn retry(mut self, schedule: Backoff) -> Self {
         self.options.retry = Some(schedule);
         self
@@ -300,7 +302,14 @@ impl ClientBuilder {
         let Self { bounds, options } = self;
         let client = |connections| {
             let pool = Arc::new(Pool::new(connections, bounds));
-            Client { shared: Arc::new(Shared { pool, options, closing: Event::new() }) }
+            Client {
+                shared: Arc::new(Shared {
+                    pool,
+                    options,
+                    places: Places::of_current_task(),
+                    closing: Event::new(),
+                }),
+            }
         };
         Running::new(client, body)
     }

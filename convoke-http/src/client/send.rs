@@ -19,7 +19,8 @@ use super::payload::Payload;
 use super::redirect::{Redirect, redirect_of};
 use super::response::{Response, ResponseBody};
 
-/// The maximum number of times that a request is sent again because the server had closed an idle connection.
+/// The maximum number of times that a request is sent again, without a pause, because the server had closed an idle connection or
+/// has refused the request unseen.
 const STALE_RETRIES: usize = 3;
 /// The maximum size of the body of a redirect that is read, so that the connection can be used again.
 const SKIPPED_BYTES: usize = 16 * 1024;
@@ -129,7 +130,6 @@ async fn attempt(
             Err(failure) => failure,
         };
         let Failure { error, unsent, is_lost, was_reused } = failure;
-        let is_unsent = unsent.is_some();
         if let (true, Some(body)) = (order.body.is_gone(), unsent) {
             order.body = body;
         }
@@ -137,7 +137,7 @@ async fn attempt(
         if !is_lost || !may_repeat || order.body.is_gone() {
             return Err(error);
         }
-        let is_stale = error.phase() == Phase::Head && (was_reused || is_unsent);
+        let is_stale = error.phase() == Phase::Head && (was_reused || !error.may_have_been_processed());
         if is_stale && stale < STALE_RETRIES {
             stale += 1;
             // The others are as old.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use convoke_sync::oneshot;
 
 use super::super::error::ClientError;
+use super::super::places::Place;
 use super::super::route::Route;
 use super::Pool;
 use super::checkout::{Checkout, Sender, Taken};
@@ -20,7 +21,7 @@ pub(super) struct Later {
     wakers: Vec<Waker>,
     dropped: Vec<Sender>,
     delivered: Vec<(Recipient, Delivery)>,
-    openings: Vec<Arc<Route>>,
+    openings: Vec<(Arc<Route>, Place)>,
 }
 
 impl Later {
@@ -46,8 +47,8 @@ impl Later {
         self.delivered.push((to, Err(error)));
     }
 
-    pub(super) fn open(&mut self, route: &Arc<Route>) {
-        self.openings.push(route.clone());
+    pub(super) fn open(&mut self, route: &Arc<Route>, place: Place) {
+        self.openings.push((route.clone(), place));
     }
 
     pub(super) fn has_openings(&self) -> bool {
@@ -55,7 +56,7 @@ impl Later {
     }
 
     /// Does it all, and returns the connections to open.
-    pub(super) fn run(self) -> Vec<Arc<Route>> {
+    pub(super) fn run(self) -> Vec<(Arc<Route>, Place)> {
         self.wakers.into_iter().for_each(Waker::wake);
         drop(self.dropped);
         for (to, result) in self.delivered {

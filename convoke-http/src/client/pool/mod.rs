@@ -25,6 +25,7 @@ use convoke_sync::oneshot;
 use convoke_task::Scope;
 
 use super::error::{Cause, ClientError, Phase};
+use super::places::Place;
 use super::route::Route;
 pub(super) use checkout::{Checkout, Sender};
 use later::{Delivery, Later};
@@ -48,7 +49,7 @@ pub(super) struct Pool {
 /// The routes to which connections have to be opened, and the scope to do it in.
 #[must_use = "requests wait for these connections"]
 pub(super) struct Openings {
-    pub(super) routes: Vec<Arc<Route>>,
+    pub(super) routes: Vec<(Arc<Route>, Place)>,
     pub(super) scope: Option<Scope<()>>,
 }
 
@@ -93,13 +94,17 @@ impl Pool {
         result
     }
 
-    /// Takes a free connection, or a place in the queue.
-    pub(super) fn acquire(self: &Arc<Self>, route: &Arc<Route>) -> Result<Acquired, ClientError> {
+    /// Takes a free connection, preferably one that runs where the request does, or a place in the queue.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        route: &Arc<Route>,
+        place: Place,
+    ) -> Result<Acquired, ClientError> {
         let (result, openings) = self.change(|state, later| {
             if state.scope.is_none() {
                 return Err(closed());
             }
-            if let Some(taken) = state.take_free(route, later) {
+            if let Some(taken) = state.take_free(route, place, later) {
                 return Ok((Some(taken), None));
             }
             if state.waiting >= state.bounds.waiting {
@@ -107,7 +112,7 @@ impl Pool {
             }
             let (sender, receiver) = oneshot::channel();
             let id = state.next_id();
-            state.add_waiter(route, Waiter { id, sender }, later);
+            state.add_waiter(route, Waiter { id, place, sender }, later);
             Ok((None, Some((id, receiver))))
         });
         Ok(match result? {
@@ -121,9 +126,14 @@ impl Pool {
     }
 
     /// Adds a connection that was opened. Returns its number; `None` if the client was closed meanwhile.
-    pub(super) fn opened(self: &Arc<Self>, route: &Arc<Route>, sender: Sender) -> (Option<u64>, Openings) {
+    pub(super) fn opened(
+        self: &Arc<Self>,
+        route: &Arc<Route>,
+        place: Place,
+        sender: Sender,
+    ) -> (Option<u64>, Openings) {
         let now = now();
-        self.change(|state, later| state.add_line(route, sender, now, later))
+        self.change(|state, later| state.add_line(route, place, sender, now, later))
     }
 
     /// Notes that a connection could not be opened, and tells those who wait for it.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use convoke_task::Scope;
 
 use super::super::error::ClientError;
+use super::super::places::Place;
 use super::super::route::Route;
 use super::Bounds;
 use super::checkout::{Sender, Taken};
@@ -40,11 +41,14 @@ struct Entry {
 
 pub(super) struct Waiter {
     pub(super) id: u64,
+    pub(super) place: Place,
     pub(super) sender: Recipient,
 }
 
 pub(super) struct Line {
     id: u64,
+    /// Where the task of the connection runs.
+    place: Place,
     handle: Handle,
     /// The number of requests that use it.
     used: usize,
@@ -132,9 +136,9 @@ impl Line {
 }
 
 impl Entry {
-    fn take_free(&mut self, streams: usize, later: &mut Later) -> Option<Taken> {
+    fn take_free(&mut self, streams: usize, place: Place, later: &mut Later) -> Option<Taken> {
         loop {
-            let best = self.best_free(streams)?;
+            let best = self.best_free(streams, place)?;
             // A line whose connection has ended is retired by this.
             if let Some(taken) = self.lines[best].take(streams, later) {
                 return Some(taken);
@@ -142,9 +146,10 @@ impl Entry {
         }
     }
 
-    /// Returns the index of the line to use: by HTTP/2 the first one with room, by HTTP/1 the one that was used last, so
-    /// that the others become old and end.
-    fn best_free(&self, streams: usize) -> Option<usize> {
+    /// Returns the index of the line to use: by HTTP/2 the first one with room, by HTTP/1 one that runs at the same place, and of
+    /// those the one that was used last, so that the others become old and end.
+    fn best_free(&self, streams: usize, place: Place) -> Option<usize> {
+        let rank = |line: &Line| (line.place == place, line.idle_since);
         let mut best: Option<usize> = None;
         for (index, line) in self.lines.iter().enumerate() {
             let Handle::Here(sender) = &line.handle else { continue };
@@ -154,7 +159,7 @@ impl Entry {
             if matches!(sender, Sender::Http2(_)) {
                 return Some(index);
             }
-            if best.is_none_or(|best| self.lines[best].idle_since <= line.idle_since) {
+            if best.is_none_or(|best| rank(&self.lines[best]) <= rank(line)) {
                 best = Some(index);
             }
         }
@@ -202,8 +207,8 @@ impl State {
             .count()
     }
 
-    pub(super) fn take_free(&mut self, route: &Arc<Route>, later: &mut Later) -> Option<Taken> {
-        self.entries.get_mut(route)?.take_free(self.bounds.streams.max(1), later)
+    pub(super) fn take_free(&mut self, route: &Arc<Route>, place: Place, later: &mut Later) -> Option<Taken> {
+        self.entries.get_mut(route)?.take_free(self.bounds.streams.max(1), place, later)
     }
 
     pub(super) fn add_waiter(&mut self, route: &Arc<Route>, waiter: Waiter, later: &mut Later) {
@@ -224,8 +229,8 @@ impl State {
     /// Gives free lines to those who wait.
     fn serve(&mut self, route: &Arc<Route>, later: &mut Later) {
         let Some(entry) = self.entries.get_mut(route) else { return };
-        while !entry.waiters.is_empty() {
-            let Some(taken) = entry.take_free(self.bounds.streams.max(1), later) else { return };
+        while let Some(place) = entry.waiters.front().map(|waiter| waiter.place) {
+            let Some(taken) = entry.take_free(self.bounds.streams.max(1), place, later) else { return };
             let Some(waiter) = entry.waiters.pop_front() else { return };
             self.waiting -= 1;
             later.deliver(waiter.sender, route, taken);
@@ -241,9 +246,12 @@ impl State {
         let wanted = entry.wanted(route, &self.bounds);
         let room = self.bounds.connections.max(1).saturating_sub(self.connections);
         let now = wanted.min(room);
+        for index in entry.opening..entry.opening + now {
+            // Where the request runs that it is opened for.
+            later.open(route, entry.waiters.get(index).map_or(Place::default(), |waiter| waiter.place));
+        }
         entry.opening += now;
         self.connections += now;
-        (0..now).for_each(|_| later.open(route));
         for _ in now..wanted {
             // When it has ended, its place is free.
             self.retire_oldest_idle(later);
@@ -261,6 +269,7 @@ impl State {
     pub(super) fn add_line(
         &mut self,
         route: &Arc<Route>,
+        place: Place,
         sender: Sender,
         now: Instant,
         later: &mut Later,
@@ -278,6 +287,7 @@ impl State {
         entry.is_http1 = matches!(sender, Sender::Http1(_));
         entry.lines.push(Line {
             id,
+            place,
             handle: Handle::Here(sender),
             used: 0,
             is_returning: false,

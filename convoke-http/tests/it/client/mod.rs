@@ -2,6 +2,7 @@
 
 mod basics;
 mod closing;
+mod cores;
 mod hostile;
 mod hosts;
 mod pool;

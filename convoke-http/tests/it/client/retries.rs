@@ -135,3 +135,39 @@ fn a_retry_that_comes_after_the_deadline_is_not_waited_for() {
             .await
     });
 }
+
+/// The settings of a server by HTTP/2: all by default.
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+/// The end of a connection, which has processed no request.
+const GO_AWAY: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// The first request is refused, and was not processed.
+const REFUSED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7];
+/// The first request has failed.
+const FAILED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2];
+/// The response to the first request: its status is 200, and it has no body.
+const OK: &[u8] = &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88];
+
+#[test]
+fn a_request_that_the_server_has_not_looked_at_is_sent_again_by_http2() {
+    for (first, is_processed) in [(GO_AWAY, false), (REFUSED, false), (FAILED, true)] {
+        simulated(move || {
+            let script = move |number: usize, mut peer: Peer| async move {
+                peer.stream.write_all(SETTINGS).await?;
+                // The request has arrived by then.
+                sleep(seconds(1)).await;
+                peer.stream.write_all(if number == 0 { first } else { OK }).await?;
+                peer.closed().await;
+                Ok(())
+            };
+            scripted(Client::builder().http2_only(), script, async move |client, accepted| {
+                let answer = client.post("http://127.0.0.1/").body("text").send().await;
+                assert_eq!(answer.is_err(), is_processed, "{answer:?}");
+                if let Err(error) = answer {
+                    assert!(error.may_have_been_processed(), "{error}");
+                }
+                assert_eq!(accepted.get(), if is_processed { 1 } else { 2 });
+                Ok(())
+            })
+        });
+    }
+}

@@ -13,7 +13,7 @@ use convoke_http::{Client, RequestBody, StreamedBody, serve, streamed};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 
-use crate::harness::seconds;
+use crate::harness::{Log, Transaction, beside, listener, seconds, simulated};
 
 /// Answers with the path and the body, in two chunks.
 async fn echo(request: Request<RequestBody>) -> io::Result<Response<StreamedBody>> {
@@ -167,4 +167,32 @@ fn a_request_that_is_stopped_at_any_time_does_not_poison_the_pool() {
         });
         assert_eq!(stopped.into_inner(), 3);
     }
+}
+
+#[test]
+fn a_stop_by_http2_resets_the_stream_and_keeps_the_connection() {
+    simulated(|| async {
+        let log = Log::default();
+        let working = log.clone();
+        let slow = move |request: Request<RequestBody>| {
+            let log = working.clone();
+            async move {
+                if request.uri().path() == "/slow" {
+                    using(Transaction(log), async |_| sleep(seconds(3600)).await).await;
+                }
+                io::Result::Ok(Response::new("quick".to_owned()))
+            }
+        };
+        let client = Client::builder().http2_only().run(async |client| {
+            let request = client.get("http://127.0.0.1/slow").send();
+            assert!(timeout(seconds(2), request).await.is_err());
+            sleep(seconds(2)).await;
+            assert_eq!(client.get("http://127.0.0.1/").send().await?.text().await?, "quick");
+            assert_eq!(client.connections(), 1);
+            io::Result::Ok(())
+        });
+        beside(serve(listener().await?, slow), client).await?;
+        assert_eq!(log.lines(), ["closed: the body was stopped (its result is not wanted any more)"]);
+        Ok(())
+    });
 }
