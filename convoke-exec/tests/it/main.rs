@@ -11,6 +11,7 @@ mod executor_handle;
 mod executor_lifetimes;
 mod executors_that_fail;
 mod interval;
+mod lawless_loops;
 mod limited;
 mod loop_as_future;
 mod moved_sleep;
