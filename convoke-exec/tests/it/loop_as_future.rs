@@ -151,22 +151,24 @@ fn a_timer_of_the_foreign_executor_replaces_those_of_the_process() {
     assert!(poll_once(driven.as_mut(), &unpark).is_pending());
     let first = timers.0.lock().unwrap().last().unwrap().0;
     assert!(first > Instant::now() + Duration::from_secs(1800));
-    // An earlier timer is told to the foreign executor.
-    let near = launch(&run_loop.executor()).start(async { sleep(Duration::from_millis(1)).await });
+    // An earlier timer is told to the foreign executor. So early that it is not due yet, however slow this is.
+    let near = launch(&run_loop.executor()).start(async { sleep(Duration::from_secs(600)).await });
     assert_eq!(unpark.wakes(), 1);
     assert!(poll_once(driven.as_mut(), &unpark).is_pending());
     let second = timers.0.lock().unwrap().last().unwrap().0;
     assert!(second < first);
-    while Instant::now() < second {
+    // One whose time comes is called.
+    let soon = launch(&run_loop.executor()).start(async { sleep(Duration::from_millis(1)).await });
+    while !soon.is_finished() {
+        assert!(poll_once(driven.as_mut(), &unpark).is_pending());
         thread::yield_now();
     }
-    while !near.is_finished() {
+    soon.wait().unwrap();
+    for waits in [near, far] {
+        waits.request_stop(StopReason::Requested);
         assert!(poll_once(driven.as_mut(), &unpark).is_pending());
+        assert_eq!(waits.wait(), Outcome::Stopped);
     }
-    near.wait().unwrap();
-    far.request_stop(StopReason::Requested);
-    assert!(poll_once(driven.as_mut(), &unpark).is_pending());
-    assert_eq!(far.wait(), Outcome::Stopped);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use convoke_task::chance::{CHANCE, Chance};
 use convoke_task::launch::{LeakedRoot, leak};
 
 /// The maximum number of steps of a program; one that takes more does not end.
-pub(crate) const MOST_STEPS: usize = 100_000;
+pub(crate) const MOST_STEPS: usize = if cfg!(miri) { 5_000 } else { 100_000 };
 
 /// The time that threads get to release a task that they have woken, before its memory counts as leaked.
 const REMOTE_WAKES_TAKE: Duration = Duration::from_secs(1);
