@@ -46,7 +46,7 @@ fn no_slot_and_no_message_is_lost_wherever_a_stop_comes() {
             .await;
         }
     });
-    assert!(exploration.ended(Ended::Stopped) > 10, "{exploration}");
+    assert!(cfg!(miri) || exploration.ended(Ended::Stopped) > 10, "{exploration}");
     for (sender, receiver, counts) in &*left.lock().unwrap() {
         let (sent, mut received) = *counts.lock().unwrap();
         received += std::iter::from_fn(|| receiver.try_recv().ok()).count();
