@@ -152,7 +152,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum number of requests that wait for a connection: [`WAITING`] by default. A further one fails.
+    /// Sets the maximum number of requests that wait for a connection, to become free or to be opened; at least one, and [`WAITING`] by
+    /// default. A further one fails.
     pub fn waiting(mut self, requests: usize) -> Self {
         self.bounds.waiting = requests;
         self

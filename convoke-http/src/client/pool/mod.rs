@@ -107,7 +107,7 @@ impl Pool {
             if let Some(taken) = state.take_free(route, place, later) {
                 return Ok((Some(taken), None));
             }
-            if state.waiting >= state.bounds.waiting {
+            if state.waiting >= state.bounds.waiting.max(1) {
                 return Err(ClientError::new(Phase::Wait, Cause::Said("too many requests wait for one")));
             }
             let (sender, receiver) = oneshot::channel();

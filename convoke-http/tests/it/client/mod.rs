@@ -1,5 +1,7 @@
 //! The client, against our server and against servers that are written byte by byte.
 
+#[cfg(feature = "tower")]
+mod axum;
 mod basics;
 mod closing;
 mod cores;
