@@ -392,3 +392,27 @@ fn a_future_that_runs_until_a_stop_returns_its_value_or_stops_with_its_task() {
         assert_eq!(ended.unwrap().unwrap_err().reason(), Some(REASON));
     }
 }
+
+#[test]
+fn a_local_handle_that_is_dropped_while_it_waits_gives_its_waker_back_at_once() {
+    struct Count;
+    impl std::task::Wake for Count {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    let count = Arc::new(Count);
+    let outcome = block_on(async {
+        scope(async |s: convoke::Scope<()>| {
+            let mut handle = s.child().local().spawn_future(async { forever().await });
+            let waker = std::task::Waker::from(count.clone());
+            let polled = Pin::new(&mut handle).poll(&mut std::task::Context::from_waker(&waker));
+            let _: std::task::Poll<()> = polled;
+            drop(waker);
+            assert!(Arc::strong_count(&count) > 1, "the child has the waker");
+            drop(handle);
+            assert_eq!(Arc::strong_count(&count), 1);
+        })
+        .await;
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+}

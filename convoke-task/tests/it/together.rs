@@ -287,3 +287,38 @@ fn dropped_in_flight_the_branches_are_dropped_and_their_operations_awaited() {
     assert_eq!(outcome, Outcome::Value(()));
     assert_eq!(ended.load(Ordering::Relaxed), 2);
 }
+
+/// Polls a future that ends as stopped, drops it, and returns `value`: as a foreign `select!` does.
+async fn swallows_a_stop<T: Copy>(value: T) -> T {
+    std::future::poll_fn(|cx| {
+        let mut ends: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async { stopped().await });
+        assert!(ends.as_mut().poll(cx).is_pending());
+        std::task::Poll::Ready(value)
+    })
+    .await
+}
+
+#[test]
+fn a_stop_that_one_branch_has_swallowed_stops_no_sibling() {
+    let waits = async |value| {
+        checkpoint().await;
+        value
+    };
+    let outcome = block_on(async { join((waits(1), swallows_a_stop(2), waits(3))).await });
+    assert_eq!(outcome, Outcome::Value((1, 2, 3)));
+    let outcome = block_on(async { race((waits(1), swallows_a_stop(2), waits(3))).await });
+    assert_eq!(outcome, Outcome::Value(2));
+}
+
+#[test]
+fn a_branch_that_is_polled_after_the_end_of_the_group_hears_of_the_stop_in_the_same_poll() {
+    let outcome = block_on(async {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let count = heard.clone();
+        let clean_up = async move |_| _ = count.fetch_add(1, Ordering::Relaxed);
+        let loser = ensure(clean_up, async { convoke::task::forever().await });
+        let value = race((async { 1 }, loser)).await;
+        (value, heard.load(Ordering::Relaxed))
+    });
+    assert_eq!(outcome, Outcome::Value((1, 1)));
+}

@@ -104,6 +104,35 @@
 //!     --manifest-path convoke-bench/madsim/Cargo.toml -- 100 1000 11
 //! ```
 //!
+//! # Where the instructions of a task go
+//!
+//! Instructions of one operation on a context with its driver, counted by callgrind as the difference of a long and a short run. All are
+//! built with thin LTO and one codegen unit, in one small program: in `convoke-bench`, where more code competes to be inlined, the numbers
+//! of everybody are up to 15 % higher.
+//!
+//! | operation | Convoke | async-task 4.7 with a bare queue | monoio 0.2, poll driver |
+//! | --- | --- | --- | --- |
+//! | spawn a task and await its handle, 1000 at once | 366 | 460 | 377 |
+//! | spawn a task and await its handle, one by one | 663 | 691 | 616 |
+//! | yield, one task | 155 | 190 | 161 |
+//! | a round trip between two tasks: 2 wakes, 2 switches | 541 | 529 | 452 |
+//!
+//! A task that is spawned and joined pays for what the peers do not promise, in about these numbers of the 366:
+//!
+//! | instructions | promise |
+//! | --- | --- |
+//! | 37 | it is in the list of its scope, which ends after it: a lock, a link and their reverse |
+//! | 31 | everything in it finds its task, environment and stop request: the poll frame, and restoring the one around |
+//! | 14 | it is stopped and woken from any thread although its own one uses no atomics: whose thread is this, is there a remote request |
+//! | 13 | a diagnosis can begin at any time, and sees which task runs and which line has spawned it |
+//! | 12 | no await starves the others: the budget of the poll, and of awaiting the handle |
+//! | 6 | a panic or a stop of the child is not lost: the outcome is checked before its parent is told |
+//!
+//! `join` of two futures that are ready at once costs 231, where `futures::join!` in the same task costs 75. The branches have an
+//! environment and a stop request of their own, so that one poll frame (36) is made for all of them; their values and the state of the
+//! group are moved with the future (30); each branch is polled, dropped and stored on its own (20 each); the rest is the budget, the
+//! check for a stop, and the end. Without a frame a branch could not be asked to stop while its sibling goes on: that is the floor.
+//!
 //! # Metrics (§9.5)
 //!
 //! | metric | here |
