@@ -46,10 +46,10 @@ use super::wait_queue::{WaitQueue, WaitState};
 /// assert_eq!(outcome, Outcome::Value("arrived"));
 /// ```
 pub struct Notify {
-    queue: WaitQueue<State, Payload>,
+    queue: WaitQueue<NotifyState, Payload>,
 }
 
-struct State {
+struct NotifyState {
     /// Rule 1.
     permit: bool,
     /// Rule 3.
@@ -71,7 +71,7 @@ impl Notify {
     const_outside_models! {
         /// Creates one without a stored notification.
         pub fn new() -> Self {
-            Self { queue: WaitQueue::new(State { permit: false, rounds: 0 }) }
+            Self { queue: WaitQueue::new(NotifyState { permit: false, rounds: 0 }) }
         }
     }
 
@@ -131,7 +131,7 @@ pin_project! {
         round: u64,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State, Payload>,
+        wait: Wait<'a, NotifyState, Payload>,
     }
 
     impl PinnedDrop for Notified<'_> {
