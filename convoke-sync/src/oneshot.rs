@@ -26,7 +26,7 @@ pub use super::channel::{Closed, SendError, TryReceiveError};
 ///         let (sender, receiver) = oneshot::channel();
 ///         s.spawn(async move {
 ///             checkpoint().await;
-///             sender.send("hello").expect("somebody listens");
+///             sender.send("hello").expect("the receiver exists");
 ///         });
 ///         receiver.await
 ///     })

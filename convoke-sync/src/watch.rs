@@ -34,9 +34,9 @@ const CLOSED: usize = 1;
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = watch::channel("starting");
 ///         s.spawn(async move {
-///             sender.send("running").expect("somebody looks");
+///             sender.send("running").expect("there is a receiver");
 ///             checkpoint().await;
-///             sender.send("done").expect("somebody looks");
+///             sender.send("done").expect("there is a receiver");
 ///         });
 ///         let mut seen = vec![*receiver.borrow()];
 ///         while receiver.changed().await.is_ok() {

@@ -196,7 +196,7 @@ impl AcceptorBuilder {
     /// zero.
     pub fn build(self) -> io::Result<TlsAcceptor> {
         if self.handshakes == 0 {
-            return Err(invalid("an acceptor that may do no handshake accepts nobody: allow at least 1"));
+            return Err(invalid("an acceptor that may do no handshake accepts no client: allow at least 1"));
         }
         let settings = Settings { alpn: self.alpn, clients: self.clients };
         let config = Arc::new(configure(self.identity, &settings)?);

@@ -19,7 +19,7 @@ use super::stalled::Seen;
 /// finishes unheard if it has a `keeper`.
 pub(super) struct Reply<B: Send + 'static> {
     state: ReplyState<B>,
-    /// The scope of the task, if the task is to finish although nobody waits for it.
+    /// The scope of the task, if the task is to finish although no connection waits for it.
     keeper: Option<Scope<()>>,
 }
 

@@ -12,7 +12,7 @@ fn complaint<F: Future<Output = ()> + 'static>(body: F) -> String {
 }
 
 #[test]
-fn steps_come_in_their_order_whoever_comes_first() {
+fn steps_happen_in_their_order_whichever_task_arrives_first() {
     let trace = Trace::new();
     let notes = trace.clone();
     testing::run(async move {
