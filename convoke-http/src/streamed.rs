@@ -76,7 +76,7 @@ pub struct BodyWriter {
 impl BodyWriter {
     /// Sends a chunk. Waits while [`CHUNKS`] of them wait for the client.
     ///
-    /// - *Completes with* `()` when the chunk is queued; with an error, if nobody reads the body any more; or stopped.
+    /// - *Completes with* `()` when the chunk is queued; with an error, if the body is not read any more; or stopped.
     /// - *If dropped*, the chunk is not sent.
     /// - *Runs on* the current task.
     pub async fn send(&self, chunk: impl Into<Bytes>) -> Result<(), BodyClosed> {
@@ -125,7 +125,7 @@ impl Body for StreamedBody {
     }
 }
 
-/// The error of [`BodyWriter::send`]: nobody reads the body any more.
+/// The error of [`BodyWriter::send`]: the body is not read any more.
 #[derive(Clone, Debug)]
 pub struct BodyClosed {
     _private: (),
@@ -133,7 +133,7 @@ pub struct BodyClosed {
 
 impl fmt::Display for BodyClosed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nobody reads the body of the response any more")
+        f.write_str("the body of the response is not read any more")
     }
 }
 

@@ -31,7 +31,7 @@ const WRITES: u64 = 1;
 /// The shift of the ticket's number, which fills the other bits.
 const TICKET_SHIFT: u32 = 1;
 
-/// What follows a failed attempt.
+/// The step after a failed attempt.
 enum AfterFailure {
     Retry,
     /// The task will be polled again.

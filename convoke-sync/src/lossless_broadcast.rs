@@ -38,7 +38,7 @@ use super::until::{Guard, until, until_turn};
 ///         let mut other = sender.subscribe();
 ///         s.spawn(async move {
 ///             for n in 1..=3 {
-///                 sender.send(n).await.expect("somebody listens");
+///                 sender.send(n).await.expect("there is a receiver");
 ///             }
 ///         });
 ///         let mut sum = 0;

@@ -48,7 +48,7 @@ use super::until::poll_seat;
 ///             })
 ///             .collect();
 ///         for n in 1..=10 {
-///             sender.send(n).await.expect("somebody receives");
+///             sender.send(n).await.expect("there is a receiver");
 ///         }
 ///         drop(sender);
 ///         let mut sum = 0;

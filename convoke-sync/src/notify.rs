@@ -12,7 +12,7 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
@@ -46,10 +46,10 @@ use super::wait_queue::{WaitQueue, WaitState};
 /// assert_eq!(outcome, Outcome::Value("arrived"));
 /// ```
 pub struct Notify {
-    queue: WaitQueue<State, Payload>,
+    queue: WaitQueue<NotifyState, Payload>,
 }
 
-struct State {
+struct NotifyState {
     /// Rule 1.
     permit: bool,
     /// Rule 3.
@@ -71,7 +71,7 @@ impl Notify {
     const_outside_models! {
         /// Creates one without a stored notification.
         pub fn new() -> Self {
-            Self { queue: WaitQueue::new(State { permit: false, rounds: 0 }) }
+            Self { queue: WaitQueue::new(NotifyState { permit: false, rounds: 0 }) }
         }
     }
 
@@ -131,7 +131,7 @@ pin_project! {
         round: u64,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State, Payload>,
+        wait: Wait<'a, NotifyState, Payload>,
     }
 
     impl PinnedDrop for Notified<'_> {
@@ -192,13 +192,9 @@ impl Future for Notified<'_> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        match self.wait.state() {
-            WaitState::Idle => return self.take_or_wait(cx),
-            WaitState::Queued if self.as_mut().project().wait.waiter().renew(cx) == WaitState::Queued => {
-                self.project().pause.wait(cx);
-                return Poll::Pending;
-            }
-            WaitState::Queued | WaitState::Granted => {}
+        let this = self.as_mut().project();
+        if ready!(this.wait.waiter().poll_granted(this.pause, cx)) == WaitState::Idle {
+            return self.take_or_wait(cx);
         }
         self.project().wait.waiter().take_granted();
         budget::spend();

@@ -26,7 +26,7 @@ pub use super::channel::{Closed, SendError, TryReceiveError};
 ///         let (sender, receiver) = oneshot::channel();
 ///         s.spawn(async move {
 ///             checkpoint().await;
-///             sender.send("hello").expect("somebody listens");
+///             sender.send("hello").expect("the receiver exists");
 ///         });
 ///         receiver.await
 ///     })
@@ -36,12 +36,12 @@ pub use super::channel::{Closed, SendError, TryReceiveError};
 /// ```
 #[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let state = State { message: None, sender: Half::new(), receiver: Half::new() };
+    let state = OneshotState { message: None, sender: Half::new(), receiver: Half::new() };
     let shared = Arc::new(SpinLock::new(state));
     (Sender(shared.clone()), Receiver { shared, pause: Pause::here() })
 }
 
-struct State<T> {
+struct OneshotState<T> {
     message: Option<T>,
     /// Open while the sender exists: a message may still be sent.
     sender: Half,
@@ -62,7 +62,7 @@ impl Half {
     }
 }
 
-type Shared<T> = SpinLock<State<T>>;
+type Shared<T> = SpinLock<OneshotState<T>>;
 
 /// Sending half of a oneshot channel.
 pub struct Sender<T>(Arc<Shared<T>>);
@@ -87,7 +87,7 @@ impl<T> RefUnwindSafe for Sender<T> {}
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
-impl<T> State<T> {
+impl<T> OneshotState<T> {
     /// Takes the message, or says why there is none.
     fn take(&mut self) -> Result<T, TryReceiveError> {
         match self.message.take() {
@@ -101,9 +101,9 @@ impl<T> State<T> {
 /// Polls one half: checks the state until it is as `check` wants it, and leaves the waker of `cx` otherwise.
 fn poll<T, R>(
     shared: &Shared<T>,
-    half: fn(&mut State<T>) -> &mut Half,
+    half: fn(&mut OneshotState<T>) -> &mut Half,
     pause: &mut Pause,
-    check: impl Fn(&mut State<T>) -> Option<R>,
+    check: impl Fn(&mut OneshotState<T>) -> Option<R>,
     cx: &mut Context<'_>,
 ) -> Poll<R> {
     if Pause::is_stopped() {
@@ -144,7 +144,7 @@ fn poll<T, R>(
 
 /// Removes the waker of a half that does not wait any more.
 #[cold]
-fn forget_waker<T>(shared: &Shared<T>, half: fn(&mut State<T>) -> &mut Half) {
+fn forget_waker<T>(shared: &Shared<T>, half: fn(&mut OneshotState<T>) -> &mut Half) {
     let waker = half(&mut shared.lock()).waker.take();
     waker.into_iter().for_each(discard);
 }
@@ -152,7 +152,7 @@ fn forget_waker<T>(shared: &Shared<T>, half: fn(&mut State<T>) -> &mut Half) {
 /// Future of one half that borrows it, and removes its waker when it is dropped.
 struct Waits<'a, T, F> {
     shared: &'a Shared<T>,
-    half: fn(&mut State<T>) -> &mut Half,
+    half: fn(&mut OneshotState<T>) -> &mut Half,
     pause: Pause,
     check: F,
     waits: bool,
@@ -160,7 +160,7 @@ struct Waits<'a, T, F> {
 
 impl<T, F, R> Future for Waits<'_, T, F>
 where
-    F: Fn(&mut State<T>) -> Option<R> + Unpin,
+    F: Fn(&mut OneshotState<T>) -> Option<R> + Unpin,
 {
     type Output = R;
 
@@ -207,7 +207,7 @@ impl<T> Sender<T> {
     /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn closed(&mut self) -> impl Future<Output = ()> {
-        let check = |state: &mut State<T>| (!state.receiver.open).then_some(());
+        let check = |state: &mut OneshotState<T>| (!state.receiver.open).then_some(());
         Waits { shared: &*self.0, half: sending, pause: Pause::here(), check, waits: false }
     }
 }
@@ -222,7 +222,7 @@ impl<T> Receiver<T> {
     /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
-        let check = |state: &mut State<T>| match state.take() {
+        let check = |state: &mut OneshotState<T>| match state.take() {
             Ok(message) => Some(Some(message)),
             Err(TryReceiveError::Closed) => Some(None),
             Err(TryReceiveError::Empty) => None,
@@ -276,11 +276,11 @@ impl<T> Receiver<T> {
     }
 }
 
-fn sending<T>(state: &mut State<T>) -> &mut Half {
+fn sending<T>(state: &mut OneshotState<T>) -> &mut Half {
     &mut state.sender
 }
 
-fn receiving<T>(state: &mut State<T>) -> &mut Half {
+fn receiving<T>(state: &mut OneshotState<T>) -> &mut Half {
     &mut state.receiver
 }
 
@@ -289,7 +289,7 @@ impl<T> Future for Receiver<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, Closed>> {
         let Self { shared, pause } = &mut *self;
-        let check = |state: &mut State<T>| match state.take() {
+        let check = |state: &mut OneshotState<T>| match state.take() {
             Ok(message) => Some(Ok(message)),
             Err(TryReceiveError::Closed) => Some(Err(Closed)),
             Err(TryReceiveError::Empty) => None,

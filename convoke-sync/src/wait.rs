@@ -7,10 +7,10 @@
 
 use core::fmt;
 use core::pin::Pin;
-use core::task::{Context, Waker};
+use core::task::{Context, Poll, Waker};
 
 use super::wait_queue::{Locked, Node, OwnedNode, WaitQueue, WaitState};
-use convoke_core::raw::discard;
+use convoke_core::raw::{Pause, discard};
 
 /// One waiter. It owns its node; the rules are those of the [`WaitQueue`].
 pub(crate) struct Wait<'q, S, P, const LISTS: usize = 1> {
@@ -141,6 +141,21 @@ impl<'w, S, P, const LISTS: usize> Waiter<'w, S, P, LISTS> {
                 return self.state();
             }
             spare = Some(cx.waker().clone());
+        }
+    }
+
+    /// Polls a wait that may have begun. Pending while it is queued, with the waker of `cx`; else it is idle, and has to begin, or
+    /// granted.
+    #[inline]
+    pub(crate) fn poll_granted(&mut self, pause: &mut Pause, cx: &Context<'_>) -> Poll<WaitState> {
+        match self.state() {
+            WaitState::Queued if self.renew(cx) == WaitState::Queued => {
+                pause.wait(cx);
+                Poll::Pending
+            }
+            // It was granted meanwhile: `renew` leaves no queued waiter idle.
+            WaitState::Queued => Poll::Ready(WaitState::Granted),
+            other => Poll::Ready(other),
         }
     }
 

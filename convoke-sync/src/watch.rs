@@ -34,9 +34,9 @@ const CLOSED: usize = 1;
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = watch::channel("starting");
 ///         s.spawn(async move {
-///             sender.send("running").expect("somebody looks");
+///             sender.send("running").expect("there is a receiver");
 ///             checkpoint().await;
-///             sender.send("done").expect("somebody looks");
+///             sender.send("done").expect("there is a receiver");
 ///         });
 ///         let mut seen = vec![*receiver.borrow()];
 ///         while receiver.changed().await.is_ok() {
@@ -50,28 +50,28 @@ const CLOSED: usize = 1;
 /// ```
 #[track_caller]
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
-    let state = State { version: 0, senders: 1, receivers: 1 };
-    let shared = Arc::new(Shared { value: RwLock::new(value), queue: WaitQueue::new(state) });
+    let state = WatchState { version: 0, senders: 1, receivers: 1 };
+    let shared = Arc::new(SharedValue { value: RwLock::new(value), queue: WaitQueue::new(state) });
     (Sender(shared.clone()), Receiver { shared: Seat::new(shared), seen: Some(0), streamed: false })
 }
 
-struct Shared<T> {
+struct SharedValue<T> {
     /// Locked before the lock of the queue, where both are needed.
     value: RwLock<T>,
-    queue: WaitQueue<State, (), 2>,
+    queue: WaitQueue<WatchState, (), 2>,
 }
 
 // SAFETY: it is the field `queue`.
-unsafe impl<T> HasWaitQueue<2> for Shared<T> {
-    type State = State;
+unsafe impl<T> HasWaitQueue<2> for SharedValue<T> {
+    type State = WatchState;
     type Payload = ();
 
-    fn wait_queue(&self) -> &WaitQueue<State, (), 2> {
+    fn wait_queue(&self) -> &WaitQueue<WatchState, (), 2> {
         &self.queue
     }
 }
 
-struct State {
+struct WatchState {
     /// Counts the changes of the value.
     version: u64,
     senders: usize,
@@ -79,11 +79,11 @@ struct State {
 }
 
 /// Sending half of a watch channel: it changes the value. Clones change the same value.
-pub struct Sender<T>(Arc<Shared<T>>);
+pub struct Sender<T>(Arc<SharedValue<T>>);
 
 /// Receiving half of a watch channel: it reads the value. A clone has seen the same value as the original.
 pub struct Receiver<T> {
-    shared: Seat<Shared<T>, 2>,
+    shared: Seat<SharedValue<T>, 2>,
     /// The version of the value that this receiver has seen. `None` if it is to take any for unseen.
     seen: Option<u64>,
     /// True once it was polled as a stream, which begins with the current value.
@@ -95,7 +95,7 @@ pub struct Receiver<T> {
 #[must_use = "the value is locked for reading while this exists"]
 pub struct Ref<'a, T>(RwLockReadGuard<'a, T>);
 
-impl<T> Shared<T> {
+impl<T> SharedValue<T> {
     fn read(&self) -> RwLockReadGuard<'_, T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -272,7 +272,7 @@ impl<T> Receiver<T> {
     ) -> impl Future<Output = Result<Ref<'_, T>, Closed>> {
         let place = Pause::here().place();
         let Self { shared, seen, .. } = self;
-        let shared: &Shared<T> = shared;
+        let shared: &SharedValue<T> = shared;
         async move {
             // The first value may be as wanted: then nothing below checks for a stop.
             Pause::stop_here().await;
@@ -291,7 +291,7 @@ impl<T> Receiver<T> {
 }
 
 /// Locks the value for reading and marks it as seen.
-fn see<'a, T>(shared: &'a Shared<T>, seen: &mut Option<u64>) -> RwLockReadGuard<'a, T> {
+fn see<'a, T>(shared: &'a SharedValue<T>, seen: &mut Option<u64>) -> RwLockReadGuard<'a, T> {
     let value = shared.read();
     // The read lock keeps senders from changing the value and its version in between.
     *seen = Some(shared.queue.lock().state().version);
@@ -299,7 +299,7 @@ fn see<'a, T>(shared: &'a Shared<T>, seen: &mut Option<u64>) -> RwLockReadGuard<
 }
 
 /// Marks a value that was not seen as seen. Returns `None` if there is none, and one may still come.
-fn change_since(locked: &mut Guard<'_, State>, seen: &mut Option<u64>) -> Option<Result<(), Closed>> {
+fn change_since(locked: &mut Guard<'_, WatchState>, seen: &mut Option<u64>) -> Option<Result<(), Closed>> {
     let state = locked.state();
     if *seen != Some(state.version) {
         *seen = Some(state.version);
@@ -333,7 +333,7 @@ impl<T: Clone> Stream for Receiver<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let Self { shared, seen, streamed } = &mut *self;
-        let check = |_: &Shared<T>, locked: &mut Guard<'_, State>| {
+        let check = |_: &SharedValue<T>, locked: &mut Guard<'_, WatchState>| {
             if *streamed { change_since(locked, seen) } else { Some(Ok(())) }
         };
         poll_seat(shared, CHANGE, check, cx).map(|changed| {

@@ -53,10 +53,10 @@ pub const HANDSHAKES: usize = 256;
 /// ```
 #[derive(Clone)]
 pub struct TlsAcceptor {
-    shared: Arc<Shared>,
+    shared: Arc<SharedAcceptor>,
 }
 
-struct Shared {
+struct SharedAcceptor {
     config: Mutex<Arc<ServerConfig>>,
     /// The settings that a reload keeps.
     settings: Settings,
@@ -108,7 +108,7 @@ impl TlsAcceptor {
 
     fn with_config(config: Arc<ServerConfig>, settings: Settings, time: Duration, handshakes: usize) -> Self {
         let handshakes = Semaphore::new(handshakes);
-        Self { shared: Arc::new(Shared { config: Mutex::new(config), settings, handshakes, time }) }
+        Self { shared: Arc::new(SharedAcceptor { config: Mutex::new(config), settings, handshakes, time }) }
     }
 
     /// Does the handshake of a client that has connected. Call it in the task of that client: others are not to wait for it.
@@ -122,7 +122,7 @@ impl TlsAcceptor {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let Shared { handshakes, time, .. } = &*self.shared;
+        let SharedAcceptor { handshakes, time, .. } = &*self.shared;
         let _permit = handshakes.acquire().await;
         let (config, name) = remember_name(&self.config());
         let connection = UnbufferedServerConnection::new(config).map_err(TlsError::from)?;
@@ -196,7 +196,7 @@ impl AcceptorBuilder {
     /// zero.
     pub fn build(self) -> io::Result<TlsAcceptor> {
         if self.handshakes == 0 {
-            return Err(invalid("an acceptor that may do no handshake accepts nobody: allow at least 1"));
+            return Err(invalid("an acceptor that may do no handshake accepts no client: allow at least 1"));
         }
         let settings = Settings { alpn: self.alpn, clients: self.clients };
         let config = Arc::new(configure(self.identity, &settings)?);

@@ -38,7 +38,7 @@
 // The protocol between the parts, all of it in the polls of one stream:
 //
 // 1. `Session` holds the state of rustls and three buffers: `incoming` (received records), `plain` (decrypted
-//    bytes that nobody has read), `outgoing` (records to send). It does no I/O, and knows no waker.
+//    bytes that were not read yet), `outgoing` (records to send). It does no I/O, and knows no waker.
 // 2. Records are sent in the order in which they were made, so everything goes through `outgoing`. A write
 //    accepts plaintext only when `outgoing` is empty: at most one record of a write waits there.
 // 3. `TlsStream` moves bytes between the session and the stream below. Every poll, of a read too, first tries

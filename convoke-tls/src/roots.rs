@@ -23,7 +23,7 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Creates an empty set: it trusts nobody.
+    /// Creates an empty set: it trusts no certificate.
     pub fn new() -> Self {
         Self { store: RootCertStore::empty() }
     }

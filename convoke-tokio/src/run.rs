@@ -69,7 +69,7 @@ pub fn run<F>(future: F) -> Run<F>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    Run { state: State::NotBegun(future, Options::here()) }
+    Run { state: RunState::NotBegun(future, Options::here()) }
 }
 
 /// Future of [`run()`].
@@ -78,10 +78,10 @@ pub struct Run<F>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    state: State<F, F::Output>,
+    state: RunState<F, F::Output>,
 }
 
-enum State<F, T> {
+enum RunState<F, T> {
     NotBegun(F, Options),
     Alone {
         chain: Chain<EmbeddedLoop, T>,
@@ -102,7 +102,7 @@ where
     /// Sets the name of the chain, for the tree of tasks and for panics. Without one, it is known by the line that
     /// called [`run()`].
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
-        if let State::NotBegun(_, options) = &mut self.state {
+        if let RunState::NotBegun(_, options) = &mut self.state {
             options.name = Some(name.into());
         }
         self
@@ -124,14 +124,14 @@ where
     /// ```
     #[doc(alias = "CancellationToken")]
     pub fn stop_token(mut self, token: StopToken) -> Self {
-        if let State::NotBegun(_, options) = &mut self.state {
+        if let RunState::NotBegun(_, options) = &mut self.state {
             options.token = token;
         }
         self
     }
 }
 
-impl<F, T> State<F, T>
+impl<F, T> RunState<F, T>
 where
     F: Future<Output = T> + Send + 'static,
     T: Send + 'static,
@@ -174,18 +174,20 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let state = &mut self.state;
-        if let State::NotBegun(..) = state
-            && let State::NotBegun(future, options) = core::mem::replace(state, State::Ended)
+        if let RunState::NotBegun(..) = state
+            && let RunState::NotBegun(future, options) = core::mem::replace(state, RunState::Ended)
         {
-            *state = State::begin(future, options);
+            *state = RunState::begin(future, options);
         }
         let ended = match state {
-            State::Alone { chain, .. } => chain.poll(cx),
-            State::Nested(future) => future.as_mut().poll(cx),
-            State::NotBegun(..) | State::Ended => panic!("`convoke_tokio::run` polled after it has ended"),
+            RunState::Alone { chain, .. } => chain.poll(cx),
+            RunState::Nested(future) => future.as_mut().poll(cx),
+            RunState::NotBegun(..) | RunState::Ended => {
+                panic!("`convoke_tokio::run` polled after it has ended")
+            }
         };
         if ended.is_ready() {
-            *state = State::Ended;
+            *state = RunState::Ended;
         }
         ended
     }
@@ -196,7 +198,7 @@ where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     fn drop(&mut self) {
-        if let State::Alone { chain, runtime } = core::mem::replace(&mut self.state, State::Ended) {
+        if let RunState::Alone { chain, runtime } = core::mem::replace(&mut self.state, RunState::Ended) {
             reap(chain, &runtime);
         }
     }

@@ -52,16 +52,16 @@ use crate::run::current_runtime;
 /// ```
 #[track_caller]
 pub fn run_local<F: Future<Output: 'static> + 'static>(future: F) -> RunLocal<F> {
-    RunLocal { state: State::NotBegun(future, Options::here()) }
+    RunLocal { state: LocalRunState::NotBegun(future, Options::here()) }
 }
 
 /// Future of [`run_local()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct RunLocal<F: Future<Output: 'static> + 'static> {
-    state: State<F, F::Output>,
+    state: LocalRunState<F, F::Output>,
 }
 
-enum State<F, T: 'static> {
+enum LocalRunState<F, T: 'static> {
     NotBegun(F, Options),
     Alone {
         chain: Chain<RunLoop, T>,
@@ -79,7 +79,7 @@ impl<F: Future<Output: 'static> + 'static> RunLocal<F> {
     /// Sets the name of the chain, for the tree of tasks and for panics. Without one, it is known by the line that
     /// called [`run_local()`].
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
-        if let State::NotBegun(_, options) = &mut self.state {
+        if let LocalRunState::NotBegun(_, options) = &mut self.state {
             options.name = Some(name.into());
         }
         self
@@ -88,14 +88,14 @@ impl<F: Future<Output: 'static> + 'static> RunLocal<F> {
     /// Sets the stop token: the chain is asked to stop when its source is. It inherits the token's deadline.
     #[doc(alias = "CancellationToken")]
     pub fn stop_token(mut self, token: StopToken) -> Self {
-        if let State::NotBegun(_, options) = &mut self.state {
+        if let LocalRunState::NotBegun(_, options) = &mut self.state {
             options.token = token;
         }
         self
     }
 }
 
-impl<F: Future<Output = T> + 'static, T: 'static> State<F, T> {
+impl<F: Future<Output = T> + 'static, T: 'static> LocalRunState<F, T> {
     fn begin(future: F, options: Options) -> Self {
         if Frame::current(|frame| frame.is_some()) {
             return Self::Nested(Box::pin(run_until_stopped(options.token, future)));
@@ -115,20 +115,20 @@ impl<F: Future<Output: 'static> + 'static> Future for RunLocal<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let state = &mut self.state;
-        if let State::NotBegun(..) = state
-            && let State::NotBegun(future, options) = core::mem::replace(state, State::Ended)
+        if let LocalRunState::NotBegun(..) = state
+            && let LocalRunState::NotBegun(future, options) = core::mem::replace(state, LocalRunState::Ended)
         {
-            *state = State::begin(future, options);
+            *state = LocalRunState::begin(future, options);
         }
         let ended = match state {
-            State::Alone { chain, .. } => chain.poll(cx),
-            State::Nested(future) => future.as_mut().poll(cx),
-            State::NotBegun(..) | State::Ended => {
+            LocalRunState::Alone { chain, .. } => chain.poll(cx),
+            LocalRunState::Nested(future) => future.as_mut().poll(cx),
+            LocalRunState::NotBegun(..) | LocalRunState::Ended => {
                 panic!("`convoke_tokio::run_local` polled after it has ended")
             }
         };
         if ended.is_ready()
-            && let State::Alone { mut chain, .. } = core::mem::replace(state, State::Ended)
+            && let LocalRunState::Alone { mut chain, .. } = core::mem::replace(state, LocalRunState::Ended)
             && let Some(pump) = chain.take_pump()
         {
             local_loops::give_back(pump);
@@ -139,7 +139,8 @@ impl<F: Future<Output: 'static> + 'static> Future for RunLocal<F> {
 
 impl<F: Future<Output: 'static> + 'static> Drop for RunLocal<F> {
     fn drop(&mut self) {
-        if let State::Alone { chain, heir } = core::mem::replace(&mut self.state, State::Ended)
+        if let LocalRunState::Alone { chain, heir } =
+            core::mem::replace(&mut self.state, LocalRunState::Ended)
             && !chain.has_ended()
         {
             chain.request_stop(StopReason::Abandoned);

@@ -29,10 +29,10 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 /// assert_eq!((counting.live(), counting.total(), counting.peak()), (0, 1, 1));
 /// ```
 pub struct Counting<A> {
-    shared: Arc<Shared<A>>,
+    shared: Arc<SharedCounts<A>>,
 }
 
-struct Shared<A> {
+struct SharedCounts<A> {
     inner: A,
     live: AtomicUsize,
     live_bytes: AtomicUsize,
@@ -46,7 +46,7 @@ impl<A> Counting<A> {
     /// Creates an allocator that takes frames from `inner` and counts them.
     pub fn new(inner: A) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedCounts {
                 inner,
                 live: AtomicUsize::new(0),
                 live_bytes: AtomicUsize::new(0),
@@ -102,7 +102,7 @@ impl<A> Counting<A> {
 // SAFETY: the memory is that of the inner allocator, which lies in the `Arc` and lives with the last clone.
 unsafe impl<A: Allocator> Allocator for Counting<A> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        let Shared { inner, live, live_bytes, total, refused, peak, peak_bytes } = &*self.shared;
+        let SharedCounts { inner, live, live_bytes, total, refused, peak, peak_bytes } = &*self.shared;
         let Ok(memory) = inner.allocate(layout) else {
             refused.fetch_add(1, Ordering::AcqRel);
             return Err(AllocError);

@@ -1,8 +1,8 @@
 //! A loop as a future: a foreign executor drives it. Each poll is a bounded turn; a post wakes the task that polls.
 //!
 //! A poll stores the waker, and then dozes: from then on a post, or a timer that another thread arms, finds the loop
-//! asleep and takes the waker. Between polls nothing runs: there is no thread for the loop. Timers need somebody who
-//! wakes the task at their time. That is the thread that serves executors without timers, which the process starts
+//! asleep and takes the waker. Between polls nothing runs: there is no thread for the loop. Something has
+//! to wake the task when a timer is due. That is the thread that serves executors without timers, which the process starts
 //! when it is first needed; or a timer of the foreign executor, and then no thread is started.
 
 use core::fmt;

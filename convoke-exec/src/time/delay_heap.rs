@@ -45,11 +45,11 @@ struct Due {
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
-    state: State<T>,
+    state: SlotState<T>,
 }
 
 #[derive(Debug)]
-enum State<T> {
+enum SlotState<T> {
     Used { value: T, place: usize },
     Free { next: Option<u32> },
 }
@@ -94,11 +94,11 @@ impl<T> DelayHeap<T> {
     /// If there are 2³² items.
     pub(super) fn insert(&mut self, value: T, at: Option<Instant>) -> DelayKey {
         let place = self.heap.len();
-        let state = State::Used { value, place };
+        let state = SlotState::Used { value, place };
         let index = match self.free {
             Some(index) => {
                 let slot = &mut self.slots[index as usize];
-                if let State::Free { next } = mem::replace(&mut slot.state, state) {
+                if let SlotState::Free { next } = mem::replace(&mut slot.state, state) {
                     self.free = next;
                 }
                 index
@@ -124,11 +124,11 @@ impl<T> DelayHeap<T> {
         }
         let slot = &mut self.slots[key.index as usize];
         slot.generation = slot.generation.wrapping_add(1);
-        let state = mem::replace(&mut slot.state, State::Free { next: self.free });
+        let state = mem::replace(&mut slot.state, SlotState::Free { next: self.free });
         self.free = Some(key.index);
         match state {
-            State::Used { value, .. } => Some((value, removed.due.at)),
-            State::Free { .. } => unreachable!("rule 2: the slot had a place in the heap"),
+            SlotState::Used { value, .. } => Some((value, removed.due.at)),
+            SlotState::Free { .. } => unreachable!("rule 2: the slot had a place in the heap"),
         }
     }
 
@@ -150,8 +150,8 @@ impl<T> DelayHeap<T> {
     pub(super) fn get(&self, key: DelayKey) -> Option<&T> {
         let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         match &slot.state {
-            State::Used { value, .. } => Some(value),
-            State::Free { .. } => None,
+            SlotState::Used { value, .. } => Some(value),
+            SlotState::Free { .. } => None,
         }
     }
 
@@ -167,8 +167,8 @@ impl<T> DelayHeap<T> {
     fn place_of(&self, key: DelayKey) -> Option<usize> {
         let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         match slot.state {
-            State::Used { place, .. } => Some(place),
-            State::Free { .. } => None,
+            SlotState::Used { place, .. } => Some(place),
+            SlotState::Free { .. } => None,
         }
     }
 
@@ -212,7 +212,7 @@ impl<T> DelayHeap<T> {
     /// Restores rule 2 for the entry at `place`.
     fn note_place(&mut self, new: usize) {
         if let Some(entry) = self.heap.get(new)
-            && let State::Used { place, .. } = &mut self.slots[entry.index as usize].state
+            && let SlotState::Used { place, .. } = &mut self.slots[entry.index as usize].state
         {
             *place = new;
         }

@@ -39,7 +39,7 @@ impl Timer for ConvokeTimer {
     }
 }
 
-/// A sleep that can be shared, as hyper asks for, and that nobody shares: the lock is never taken.
+/// A sleep that can be shared, as hyper asks for, and that is never shared: the lock is never taken.
 struct SyncSleep {
     sleeping: Mutex<Pin<Box<Sleeping>>>,
 }

@@ -18,12 +18,12 @@ use super::stalled::Seen;
 /// The response to a request, or the handle of the task that makes it. If it is dropped, that task is asked to stop, or
 /// finishes unheard if it has a `keeper`.
 pub(super) struct Reply<B: Send + 'static> {
-    state: State<B>,
-    /// The scope of the task, if the task is to finish although nobody waits for it.
+    state: ReplyState<B>,
+    /// The scope of the task, if the task is to finish although no connection waits for it.
     keeper: Option<Scope<()>>,
 }
 
-enum State<B> {
+enum ReplyState<B> {
     Ready(Box<Response<ReplyBody<B>>>),
     Running(HandleOutcome<Box<Response<ReplyBody<B>>>>),
     Taken,
@@ -31,11 +31,11 @@ enum State<B> {
 
 impl<B: Send + 'static> Reply<B> {
     pub(super) fn ready(response: Response<ReplyBody<B>>) -> Self {
-        Self { state: State::Ready(Box::new(response)), keeper: None }
+        Self { state: ReplyState::Ready(Box::new(response)), keeper: None }
     }
 
     pub(super) fn running(handle: Handle<Box<Response<ReplyBody<B>>>>, keeper: Option<Scope<()>>) -> Self {
-        Self { state: State::Running(handle.outcome()), keeper }
+        Self { state: ReplyState::Running(handle.outcome()), keeper }
     }
 }
 
@@ -47,11 +47,11 @@ impl<B: Send + 'static> Future for Reply<B> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = match &mut self.state {
-            State::Running(running) => Some(ready!(Pin::new(running).poll(cx))),
+            ReplyState::Running(running) => Some(ready!(Pin::new(running).poll(cx))),
             _ => None,
         };
-        let response = match (core::mem::replace(&mut self.state, State::Taken), outcome) {
-            (_, Some(Outcome::Value(response))) | (State::Ready(response), None) => *response,
+        let response = match (core::mem::replace(&mut self.state, ReplyState::Taken), outcome) {
+            (_, Some(Outcome::Value(response))) | (ReplyState::Ready(response), None) => *response,
             // The handler has stopped by itself.
             (_, Some(Outcome::Stopped)) => ReplyBody::of_server(StatusCode::SERVICE_UNAVAILABLE, None),
             // Not the handler, whose panic is caught, but a destructor after it.
@@ -66,8 +66,8 @@ impl<B: Send + 'static> Future for Reply<B> {
 
 impl<B: Send + 'static> Drop for Reply<B> {
     fn drop(&mut self) {
-        if let (Some(keeper), State::Running(running)) =
-            (self.keeper.take(), core::mem::replace(&mut self.state, State::Taken))
+        if let (Some(keeper), ReplyState::Running(running)) =
+            (self.keeper.take(), core::mem::replace(&mut self.state, ReplyState::Taken))
         {
             let finish = async move {
                 drop(running.await);

@@ -15,9 +15,9 @@ pub static CONTEXTS: Local<Contexts> = Local::inherited("I/O contexts");
 /// The I/O contexts of a runtime, usually one for each core. Clones share the counter of
 /// [`next`](Contexts::next).
 #[derive(Clone)]
-pub struct Contexts(Arc<Shared>);
+pub struct Contexts(Arc<SharedContexts>);
 
-struct Shared {
+struct SharedContexts {
     executors: Box<[IoExecutor]>,
     next: AtomicUsize,
 }
@@ -29,7 +29,7 @@ impl Contexts {
     /// If `executors` is empty: a runtime has at least one context.
     pub fn new(executors: Vec<IoExecutor>) -> Self {
         assert!(!executors.is_empty(), "a runtime has at least one I/O context");
-        Self(Arc::new(Shared { executors: executors.into(), next: AtomicUsize::new(0) }))
+        Self(Arc::new(SharedContexts { executors: executors.into(), next: AtomicUsize::new(0) }))
     }
 
     /// Returns all contexts. The first one is that of the thread that runs the program.

@@ -39,9 +39,9 @@ pub struct Duplex {
     write_watch: StopWatch,
 }
 
-struct Pipe(Mutex<State>);
+struct Pipe(Mutex<PipeState>);
 
-struct State {
+struct PipeState {
     bytes: VecDeque<u8>,
     capacity: usize,
     writer_gone: bool,
@@ -52,7 +52,7 @@ struct State {
 
 impl Pipe {
     fn new(capacity: usize) -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(PipeState {
             bytes: VecDeque::new(),
             capacity,
             writer_gone: false,
@@ -62,12 +62,12 @@ impl Pipe {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state, and wakes both ends without the lock.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut PipeState)) {
         let mut state = self.lock();
         change(&mut state);
         let (reader, writer) = (state.reader.take(), state.writer.take());
@@ -82,7 +82,7 @@ fn wake(waker: Option<Waker>) {
     drop(waker.map(Finished::waking));
 }
 
-impl State {
+impl PipeState {
     fn free(&self) -> usize {
         self.capacity - self.bytes.len()
     }

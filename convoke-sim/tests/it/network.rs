@@ -83,7 +83,7 @@ fn a_megabyte_arrives_in_order_over_a_rough_link() {
 }
 
 #[test]
-fn nobody_listens_nobody_is_there() {
+fn a_port_without_a_listener_and_a_missing_host_are_different_errors() {
     let mut sim = Sim::new(1);
     sim.host("quiet");
     sim.host("client").run(|| async {
@@ -215,7 +215,7 @@ fn a_full_backlog_holds_up_who_connects() {
 }
 
 #[test]
-fn addresses_are_taken_once_and_only_at_home() {
+fn an_address_is_bound_once_and_only_on_its_own_host() {
     let mut sim = Sim::new(5);
     sim.host("neighbour");
     sim.host("host").run(|| async {

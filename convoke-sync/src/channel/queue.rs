@@ -9,7 +9,7 @@
 //! 3. A receiver that was notified or handed a message, and is dropped or stopped before it has received it,
 //!    notifies the next one or puts the message back at the front.
 //! 4. Receivers that are polled as streams *listen*: each message wakes all of them, beside the receiver of
-//!    rule 2. A stream that nobody polls any more may still listen, and so must not use up a notification.
+//!    rule 2. A stream that is not polled any more may still listen, and so must not use up a notification.
 //! 5. A slot is filled by a message, or *reserved*: a permit holds it. A channel has ended when it is closed,
 //!    empty, and no slot is reserved. Once it is closed, no sender begins to wait; once it has ended, no
 //!    receiver does.

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
@@ -95,13 +95,9 @@ impl<T> Future for SendMessage<'_, T> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        match self.wait.state() {
-            WaitState::Idle => return self.begin(cx),
-            WaitState::Queued if self.as_mut().project().wait.waiter().renew(cx) == WaitState::Queued => {
-                self.project().pause.wait(cx);
-                return Poll::Pending;
-            }
-            WaitState::Queued | WaitState::Granted => {}
+        let this = self.as_mut().project();
+        if ready!(this.wait.waiter().poll_granted(this.pause, cx)) == WaitState::Idle {
+            return self.begin(cx);
         }
         budget::spend();
         match self.project().wait.waiter().take_granted() {

@@ -48,7 +48,7 @@ pin_project! {
 /// A function on its thread. If this is dropped before the function has returned, the function is asked to
 /// stop and reported.
 struct Running<T> {
-    shared: Arc<Mutex<Shared<T>>>,
+    shared: Arc<Mutex<SharedResult<T>>>,
     source: StopSource,
     origin: Origin,
 }
@@ -60,7 +60,7 @@ struct Origin {
 }
 
 /// The state that the function's thread and the task share.
-struct Shared<T> {
+struct SharedResult<T> {
     result: Option<Result<T, Panic>>,
     /// True if the result was stored, or the function is not running.
     has_ended: bool,
@@ -69,7 +69,7 @@ struct Shared<T> {
     waker: Option<Waker>,
 }
 
-fn lock<T>(shared: &Mutex<Shared<T>>) -> MutexGuard<'_, Shared<T>> {
+fn lock<T>(shared: &Mutex<SharedResult<T>>) -> MutexGuard<'_, SharedResult<T>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -80,7 +80,7 @@ where
 {
     #[track_caller]
     pub(super) fn new(pool: BlockingPool, f: F) -> Self {
-        let shared = Shared { result: None, has_ended: true, given_up: false, waker: None };
+        let shared = SharedResult { result: None, has_ended: true, given_up: false, waker: None };
         Self {
             take: Some(Box::pin(pool.bound.take(1))),
             pool,

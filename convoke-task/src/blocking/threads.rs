@@ -21,14 +21,14 @@ pub(super) type Job = Box<dyn FnOnce() -> OwnedPermit + Send>;
 pub(super) struct Threads(Arc<Owner>);
 
 /// Tells the threads, when it is dropped, that no more jobs come.
-struct Owner(Arc<Shared>);
+struct Owner(Arc<SharedThreads>);
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedThreads {
+    state: Mutex<ThreadsState>,
     work: Condvar,
 }
 
-struct State {
+struct ThreadsState {
     /// The jobs, each with its number.
     jobs: VecDeque<(u64, Job)>,
     /// The number of the next job.
@@ -41,8 +41,8 @@ struct State {
 impl Threads {
     /// Creates a pool without threads.
     pub(super) fn new() -> Self {
-        let state = State { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
-        let shared = Shared { state: Mutex::new(state), work: Condvar::new() };
+        let state = ThreadsState { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
+        let shared = SharedThreads { state: Mutex::new(state), work: Condvar::new() };
         Self(Arc::new(Owner(Arc::new(shared))))
     }
 
@@ -71,7 +71,7 @@ impl Threads {
     }
 }
 
-impl State {
+impl ThreadsState {
     /// Adds a job, and returns its number.
     fn push(&mut self, job: Job) -> u64 {
         let number = self.numbers;
@@ -87,8 +87,8 @@ impl State {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedThreads {
+    fn lock(&self) -> MutexGuard<'_, ThreadsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,7 @@ mod tests {
                 semaphore.try_acquire_many_owned(1).unwrap()
             })
         };
-        let mut state = State { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
+        let mut state = ThreadsState { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
         let numbers: Vec<_> = (0..3).map(|number| state.push(job(number))).collect();
         drop(state.take_back(numbers[1]).unwrap()());
         assert_eq!(ran.load(Ordering::Relaxed), 1);

@@ -15,13 +15,13 @@ use crate::cleanup::reported;
 
 /// The services of a context. No lock is held while a service is made, shut down or destroyed.
 pub(super) struct Registry {
-    state: Mutex<State>,
+    state: Mutex<RegistryState>,
     /// Notified whenever a service has been made, or failed to be.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct RegistryState {
     /// The services, in the order of their addition.
     ready: Vec<Entry>,
     /// Threads that make a service.
@@ -135,7 +135,7 @@ impl Registry {
         Self { state: Mutex::default(), changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +159,7 @@ impl Registry {
     fn find_or_permit(
         &self,
         interface: Interface,
-    ) -> Result<Result<MutexGuard<'_, State>, Permit<'_>>, ServiceError> {
+    ) -> Result<Result<MutexGuard<'_, RegistryState>, Permit<'_>>, ServiceError> {
         let me = Turn { thread: thread::current().id(), key: interface.key };
         let mut state = self.state();
         loop {
@@ -190,7 +190,7 @@ impl Registry {
 
     fn permit(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, RegistryState>,
         interface: Interface,
     ) -> Result<Permit<'_>, ServiceError> {
         if state.to_end.is_some() {
@@ -234,7 +234,7 @@ impl Registry {
     }
 }
 
-impl State {
+impl RegistryState {
     fn next_to_end(&mut self) -> Option<Last> {
         let all = self.ready.len();
         let left = self.to_end.get_or_insert(all);

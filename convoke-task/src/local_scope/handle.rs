@@ -27,7 +27,7 @@ use convoke_core::raw::{FrameArc, discard, wake_if_any};
 /// - *Panics* with the panic of the child, and its name; and outside a task.
 #[must_use = "dropping the handle stops the child, and so does `let _ =`; await it, or start the child with `spawn`"]
 pub struct LocalHandle<T> {
-    shared: FrameArc<Shared<T>>,
+    shared: FrameArc<SharedOutcome<T>>,
     started_at: &'static Location<'static>,
     watch: StopWatch,
     taken: bool,
@@ -38,13 +38,13 @@ pub struct LocalHandle<T> {
 impl<T> Unpin for LocalHandle<T> {}
 
 /// State that child and handle share.
-struct Shared<T> {
-    state: Mutex<State<T>>,
+struct SharedOutcome<T> {
+    state: Mutex<HandleState<T>>,
     /// Shared with stop handles, too.
     stop: FrameArc<LocalStop>,
 }
 
-struct State<T> {
+struct HandleState<T> {
     outcome: Option<Outcome<T>>,
     /// The reason for which the child was stopped.
     stopped_for: Option<StopReason>,
@@ -53,8 +53,8 @@ struct State<T> {
     handle_gone: bool,
 }
 
-impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<T> SharedOutcome<T> {
+    fn lock(&self) -> MutexGuard<'_, HandleState<T>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -223,7 +223,7 @@ pin_project! {
 }
 
 /// The shared state as the child has it. If it is dropped without an outcome, the child was stopped.
-struct Promise<T>(FrameArc<Shared<T>>);
+struct Promise<T>(FrameArc<SharedOutcome<T>>);
 
 impl<T> Promise<T> {
     /// Stores the outcome for the handle, and the reason of the request if the child was asked to stop. Returns
@@ -272,9 +272,9 @@ pub(super) fn with_handle<F: Future, O>(
     label: Label,
 ) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
     let started_at = label.location;
-    let state = State { outcome: None, stopped_for: None, waiter: None, handle_gone: false };
+    let state = HandleState { outcome: None, stopped_for: None, waiter: None, handle_gone: false };
     let stop = FrameArc::in_task(LocalStop::default());
-    let shared = FrameArc::in_task(Shared { state: Mutex::new(state), stop });
+    let shared = FrameArc::in_task(SharedOutcome { state: Mutex::new(state), stop });
     let child = FutureChild {
         body: Some(future),
         region: Region::new(),

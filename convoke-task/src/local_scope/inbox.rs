@@ -18,21 +18,21 @@ pub(super) struct Started<C: ?Sized> {
 
 /// The inbox of a local scope, shared by its future and the clones of its `LocalScope`.
 pub(super) struct Inbox<C: ?Sized> {
-    state: Mutex<State<C>>,
+    state: Mutex<InboxState<C>>,
     owner: OwnerFlag,
 }
 
-struct State<C: ?Sized> {
+struct InboxState<C: ?Sized> {
     started: FrameVec<Started<C>>,
     ended: bool,
 }
 
 impl<C: ?Sized> Inbox<C> {
     pub(super) fn new(owner: OwnerFlag) -> Self {
-        Self { state: Mutex::new(State { started: FrameMemory::vec_in_task(), ended: false }), owner }
+        Self { state: Mutex::new(InboxState { started: FrameMemory::vec_in_task(), ended: false }), owner }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<C>> {
+    fn lock(&self) -> MutexGuard<'_, InboxState<C>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

@@ -37,10 +37,10 @@ pub(super) struct Enough;
 /// The policy, and the state that body and children share.
 pub(super) struct Ledger<P, V, E> {
     policy: P,
-    state: Mutex<State<V, E>>,
+    state: Mutex<TallyState<V, E>>,
 }
 
-struct State<V, E> {
+struct TallyState<V, E> {
     /// `None` while a child judges results.
     tally: Option<Tally<V, E>>,
     /// Results that arrived while a child judges, the oldest first.
@@ -53,7 +53,7 @@ struct State<V, E> {
 impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// Creates a ledger that counts the body as working.
     pub(super) fn new(policy: P) -> Self {
-        let state = State {
+        let state = TallyState {
             tally: Some(Tally::new()),
             arrived: FrameQueue::in_task(),
             working: 1,
@@ -62,7 +62,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         Self { policy, state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<V, E>> {
+    fn lock(&self) -> MutexGuard<'_, TallyState<V, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

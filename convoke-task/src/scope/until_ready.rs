@@ -14,26 +14,26 @@ use convoke_core::raw::wake_if_any;
 
 /// Creates both ends of a report.
 pub(super) fn ready_pair<T>(started_at: &'static Location<'static>) -> (Ready<T>, Started<T>) {
-    let state = FrameArc::in_task(Mutex::new(State { value: None, is_over: false, waker: None }));
+    let state = FrameArc::in_task(Mutex::new(ReadyState { value: None, is_over: false, waker: None }));
     let ready = Ready { state: state.clone() };
     (ready, Started { state, started_at, watch: StopWatch::new() })
 }
 
-struct State<T> {
+struct ReadyState<T> {
     value: Option<T>,
     /// The `Ready` is gone: the value is there, or there will be none.
     is_over: bool,
     waker: Option<Waker>,
 }
 
-fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
+fn lock<T>(state: &Mutex<ReadyState<T>>) -> MutexGuard<'_, ReadyState<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Right of a child to report once that it is ready. [`Child::spawn_until_ready`](super::Child::spawn_until_ready) passes it to the child.
 #[must_use = "the task that started the child waits for `report`"]
 pub struct Ready<T> {
-    state: FrameArc<Mutex<State<T>>>,
+    state: FrameArc<Mutex<ReadyState<T>>>,
 }
 
 impl<T> Ready<T> {
@@ -56,7 +56,7 @@ impl<T> Drop for Ready<T> {
 /// Future of [`Child::spawn_until_ready`](super::Child::spawn_until_ready): waits until a child is ready.
 #[must_use = "the child has started; this waits until it is ready"]
 pub struct Started<T> {
-    state: FrameArc<Mutex<State<T>>>,
+    state: FrameArc<Mutex<ReadyState<T>>>,
     started_at: &'static Location<'static>,
     watch: StopWatch,
 }

@@ -14,14 +14,14 @@ use convoke_core::raw::{FrameArc, FrameMemory, FrameVec, FrameWake, wake, wake_i
 
 /// Set of woken children, as the owner has it. Flags that outlive it wake nothing.
 pub struct WakeSet {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedWakes>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedWakes {
+    state: Mutex<WakeState>,
 }
 
-struct State {
+struct WakeState {
     /// The keys of the woken children.
     woken: FrameVec<Key>,
     /// The owner's waker, while it waits.
@@ -43,11 +43,11 @@ pub struct WakeFlag {
     /// True if the key is in the set, or was taken from it and the flag not cleared yet. The thread that
     /// changes it to true adds the key, so that the key is there once.
     is_set: AtomicBool,
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedWakes>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedWakes {
+    fn lock(&self) -> MutexGuard<'_, WakeState> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -55,8 +55,8 @@ impl Shared {
 impl WakeSet {
     /// Creates an empty set, in memory of the running task.
     pub fn new() -> Self {
-        let state = State { woken: FrameMemory::vec_in_task(), owner: None };
-        Self { shared: FrameArc::in_task(Shared { state: Mutex::new(state) }) }
+        let state = WakeState { woken: FrameMemory::vec_in_task(), owner: None };
+        Self { shared: FrameArc::in_task(SharedWakes { state: Mutex::new(state) }) }
     }
 
     /// Creates the flag of a child. It is set, but its key is not in the set: the caller polls the child a
@@ -151,7 +151,7 @@ impl FrameWake for WakeFlag {
 /// Flag that wakes the owner of a set.
 #[derive(Clone)]
 pub(crate) struct OwnerFlag {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedWakes>,
 }
 
 impl OwnerFlag {

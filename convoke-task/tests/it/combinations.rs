@@ -231,7 +231,7 @@ fn rows() -> impl Iterator<Item = Row> {
 }
 
 #[test]
-fn every_combination_comes_home() {
+fn every_combination_ends() {
     std::panic::set_hook(Box::new(|info| {
         if !info.payload_as_str().unwrap_or_default().contains("of the table") {
             eprintln!("{info}");

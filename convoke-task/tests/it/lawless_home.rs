@@ -79,8 +79,8 @@ fn run_away_from_home() {
 }
 
 #[test]
-fn an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order() {
-    let test = "an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order";
+fn an_executor_with_an_owner_thread_that_runs_work_on_another_thread_ends_in_order() {
+    let test = "an_executor_with_an_owner_thread_that_runs_work_on_another_thread_ends_in_order";
     end_in_order(test, 1, |_| run_away_from_home());
 }
 
@@ -104,7 +104,7 @@ fn an_abort_needs_no_standard_error() {
 }
 
 #[test]
-fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home() {
+fn an_executor_with_an_owner_thread_that_drops_work_on_another_thread_drops_it_on_the_owner_thread() {
     /// Names the owner thread of a loop; drops all work on another thread, except for the first pieces.
     #[derive(Clone)]
     struct DropsThere(RunLoopExecutor, Arc<AtomicUsize>);
@@ -166,7 +166,7 @@ fn an_executor_whose_home_is_another_loop_ends_in_order() {
 }
 
 #[test]
-fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
+fn an_executor_whose_owner_thread_runs_nothing_ends_in_order() {
     /// Has an owner thread of its own, which no thread ever enters.
     #[derive(Clone)]
     struct Nowhere(Arc<OwnerThread>);
@@ -187,7 +187,7 @@ fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
         }
     }
 
-    end_in_order("an_executor_with_a_home_that_nobody_is_in_ends_in_order", 1, |_| {
+    end_in_order("an_executor_whose_owner_thread_runs_nothing_ends_in_order", 1, |_| {
         let _ = launch(&Nowhere(Arc::new(OwnerThread::new()))).start(async { checkpoint().await }).wait();
     });
 }

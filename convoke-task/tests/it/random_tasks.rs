@@ -307,7 +307,7 @@ fn watched(executors: Arc<[ExecutorRef]>, seeds: impl Iterator<Item = u64>) -> u
 }
 
 #[test]
-fn random_trees_come_home() {
+fn random_trees_end() {
     // Panics are part of it; their messages are not.
     std::panic::set_hook(Box::new(|info| {
         let text = info.payload_as_str().unwrap_or_default();

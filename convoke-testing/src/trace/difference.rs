@@ -45,21 +45,3 @@ fn common(first: &[&str], second: &[&str]) -> Vec<(usize, usize)> {
     }
     common
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_in_common_stay_and_the_others_are_marked() {
-        let shown = difference(&["a", "b", "c", "d"], &["a", "c", "x", "d", "e"]);
-        assert_eq!(shown, "  a\n- b\n  c\n+ x\n  d\n+ e");
-    }
-
-    #[test]
-    fn nothing_in_common_is_one_after_the_other() {
-        assert_eq!(difference(&["a"], &["b", "c"]), "- a\n+ b\n+ c");
-        assert_eq!(difference(&[], &["b"]), "+ b");
-        assert_eq!(difference(&["a"], &[]), "- a");
-    }
-}

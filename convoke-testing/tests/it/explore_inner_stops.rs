@@ -71,7 +71,7 @@ async fn nested(probe: Probe) -> u32 {
 }
 
 #[test]
-fn nested_scopes_come_home_whichever_part_of_them_is_stopped() {
+fn nested_scopes_end_whichever_part_of_them_is_stopped() {
     let exploration = explore_inner_stops_with(|probe| nested(probe.clone()));
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
     assert_eq!(exploration.runs().len(), 2 * exploration.points());

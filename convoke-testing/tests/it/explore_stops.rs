@@ -59,7 +59,7 @@ async fn nested(probe: Probe) -> u32 {
 }
 
 #[test]
-fn nested_scopes_come_home_wherever_they_are_stopped() {
+fn nested_scopes_end_wherever_they_are_stopped() {
     let exploration = explore_stops_with(|probe| nested(probe.clone()));
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
     assert!(exploration.points() > 10, "{exploration}");

@@ -12,7 +12,7 @@ fn complaint<F: Future<Output = ()> + 'static>(body: F) -> String {
 }
 
 #[test]
-fn steps_come_in_their_order_whoever_comes_first() {
+fn steps_happen_in_their_order_whichever_task_arrives_first() {
     let trace = Trace::new();
     let notes = trace.clone();
     testing::run(async move {
@@ -144,4 +144,28 @@ fn events_carry_the_time_and_the_name_of_their_task() {
          2s slow: woke\\nup
          2s main: all home",
     );
+}
+
+/// Returns what is said of a trace of `noted` that should have been `expected`.
+fn difference(expected: &[&str], noted: &[&str]) -> String {
+    let trace = Trace::new();
+    noted.iter().for_each(|event| trace.note(event));
+    let panic = Panic::catch(|| trace.assert_eq(&expected.join("\n"))).unwrap_err();
+    panic.message().to_owned()
+}
+
+#[test]
+fn lines_in_common_stay_and_the_others_are_marked() {
+    let shown = difference(&["a", "b", "c", "d"], &["a", "c", "x", "d", "e"]);
+    assert!(shown.contains("  a\n- b\n  c\n+ x\n  d\n+ e"), "{shown}");
+}
+
+#[test]
+fn nothing_in_common_is_one_after_the_other() {
+    for (expected, noted, lines) in
+        [(&["a"][..], &["b", "c"][..], "- a\n+ b\n+ c"), (&[], &["b"], "+ b"), (&["a"], &[], "- a")]
+    {
+        let shown = difference(expected, noted);
+        assert!(shown.contains(lines), "{shown}");
+    }
 }

@@ -45,13 +45,13 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// ```
 pub struct GuestRuntime {
     handle: Handle,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRuntime>,
     grace: Duration,
     location: &'static Location<'static>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedRuntime {
     is_closing: AtomicBool,
     idle: Event,
     end: Event,
@@ -106,7 +106,7 @@ impl GuestRuntime {
     #[track_caller]
     pub fn with_grace(grace: Duration) -> io::Result<Self> {
         let location = Location::caller();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedRuntime::default());
         let parks = shared.clone();
         let runtime =
             Builder::new_current_thread().enable_all().on_thread_park(move || parks.count_tasks()).build()?;
@@ -130,7 +130,7 @@ impl GuestRuntime {
     }
 }
 
-impl Shared {
+impl SharedRuntime {
     /// Runs the runtime on this thread: rule 1.
     fn drive(&self, runtime: Runtime) {
         runtime.block_on(self.end.wait());

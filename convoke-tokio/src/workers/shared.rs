@@ -11,14 +11,14 @@ use convoke_exec::RunLoopExecutor;
 use tokio::runtime::Handle;
 
 pub(super) struct Shared {
-    state: Mutex<State>,
+    state: Mutex<WorkersState>,
     runtime: Handle,
     runners: usize,
     /// The executor of the loop whose timers these are: rule 3.
     clock: RunLoopExecutor,
 }
 
-struct State {
+struct WorkersState {
     queue: RunQueue,
     /// The runners that have no work, by their numbers: rule 2.
     idle: Vec<(usize, Waker)>,
@@ -55,11 +55,11 @@ impl Shared {
     pub(super) fn new(runtime: &Handle, clock: RunLoopExecutor) -> Arc<Self> {
         let runners = runtime.metrics().num_workers();
         let idle = Vec::with_capacity(runners);
-        let state = State { queue: RunQueue::new(), idle, clock: None, alive: runners, closed: false };
+        let state = WorkersState { queue: RunQueue::new(), idle, clock: None, alive: runners, closed: false };
         Arc::new(Self { state: Mutex::new(state), runtime: runtime.clone(), runners, clock })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,7 +127,7 @@ impl Shared {
     }
 
     /// Returns an idle runner to wake, if there is more work: rule 1.
-    fn share(&self, mut state: MutexGuard<'_, State>) -> Option<(usize, Waker)> {
+    fn share(&self, mut state: MutexGuard<'_, WorkersState>) -> Option<(usize, Waker)> {
         if state.queue.is_empty() { None } else { state.idle.pop() }
     }
 

@@ -41,7 +41,7 @@
 //! most scopes name a policy.
 //!
 //! **A dropped handle asks its child to stop.** *Instead of* letting it run, as `JoinHandle` does, or of forbidding the
-//! drop. A result that nobody can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so
+//! drop. A result that no task can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so
 //! that the type must be used, and `spawn` is the one to write. *Revisit if* users keep writing it.
 //!
 //! **Of branches that are ready at once the first in order wins** ([`race`](crate::race)). *Instead of* a random one, as
@@ -111,7 +111,7 @@
 //! *Price:* a handle of one word beside each piece. *Revisit if* a chain with a bound is found to need it for channels, too.
 //!
 //! **The allocator of a context is chosen when it is made.** *Instead of* a setter, as in P4003. Reading it takes no lock.
-//! *Price:* a launch names its context. *Revisit if* somebody has to change it while work runs.
+//! *Price:* a launch names its context. *Revisit if* a program has to change it while work runs.
 //!
 //! # Running
 //!

@@ -232,24 +232,3 @@ impl From<NoRuntime> for io::Error {
         Self::new(io::ErrorKind::Unsupported, error)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use convoke_core::FrameAllocator;
-
-    #[test]
-    fn a_pool_that_cannot_start_is_an_error_and_is_tried_again() {
-        let context = super::super::io_context().unwrap();
-        // More threads than a system can start.
-        let pool = RuntimePool::new(1 << 20, FrameAllocator::default());
-        let handle = RuntimeHandle::new(vec![context.executor()], pool, BlockingPool::new(1));
-        for _ in 0..2 {
-            let error = handle.try_pool().unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-            assert!(error.to_string().contains("the thread pool of the runtime"), "{error}");
-        }
-        let panic = convoke_core::Panic::catch(|| handle.pool()).unwrap_err();
-        assert!(panic.message().contains("could not be started"), "{panic}");
-    }
-}

@@ -11,9 +11,9 @@ use convoke_exec::{PoolExecutor, ThreadPool};
 
 /// The pool of a runtime, as its handles see it.
 #[derive(Clone)]
-pub(super) struct RuntimePool(Arc<Mutex<State>>);
+pub(super) struct RuntimePool(Arc<Mutex<PoolState>>);
 
-struct State {
+struct PoolState {
     threads: usize,
     allocator: FrameAllocator,
     /// Set when the pool was started, and kept when it has ended.
@@ -26,10 +26,10 @@ struct State {
 impl RuntimePool {
     pub(super) fn new(threads: usize, allocator: FrameAllocator) -> Self {
         let (executor, running, has_ended) = (None, None, false);
-        Self(Arc::new(Mutex::new(State { threads, allocator, executor, running, has_ended })))
+        Self(Arc::new(Mutex::new(PoolState { threads, allocator, executor, running, has_ended })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -160,7 +160,7 @@ fn a_host_that_the_system_refuses_is_named_with_a_context_and_without() {
 }
 
 #[test]
-fn no_more_than_so_many_are_looked_up_at_a_time() {
+fn the_number_of_lookups_at_a_time_is_bounded() {
     let (context, gate) = with_gate();
     assert!(context.services().make_service(|services| Resolver::new(services).at_once(2)).is_ok());
     let answers = context.block_on(async {

@@ -159,7 +159,7 @@ fn a_connection_that_fails_or_panics_is_reported_and_the_others_go_on() {
 }
 
 #[test]
-fn at_most_so_many_connections_run_at_a_time_on_all_contexts_together() {
+fn the_bound_of_connections_holds_for_all_contexts_together() {
     const BOUND: usize = 3;
     let (running, most) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     let most_seen = most.clone();

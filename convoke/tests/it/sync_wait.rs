@@ -63,7 +63,7 @@ fn a_handle_kept_after_the_wait_leads_nowhere() {
 }
 
 #[test]
-fn shared_work_that_lost_a_race_comes_home_before_the_wait_ends() {
+fn shared_work_that_lost_a_race_ends_before_the_wait_ends() {
     let (hand_out, handle) = mpsc::channel();
     let (tell, told) = mpsc::channel();
     let work = from_callback(move |completion: Completion<u32>| hand_out.send(completion).unwrap())

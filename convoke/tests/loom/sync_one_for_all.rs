@@ -225,7 +225,7 @@ fn who_sends_to_all_is_told_when_the_slowest_has_received_or_gone() {
 }
 
 #[test]
-fn one_who_would_send_hears_that_nobody_waits_any_more() {
+fn a_sender_learns_that_no_receiver_waits_any_more() {
     static AT_ONCE: Reached = Reached::new();
     static WOKEN: Reached = Reached::new();
     explore(3, || {

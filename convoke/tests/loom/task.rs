@@ -119,7 +119,7 @@ fn wake_while_it_ends(executor: Option<Threads>, freed_later: &'static Reached, 
 }
 
 #[test]
-fn a_task_at_home_ends_while_it_is_woken_elsewhere() {
+fn a_task_ends_on_its_owner_thread_while_another_thread_wakes_it() {
     static LATER: Reached = Reached::new();
     static AT_ONCE: Reached = Reached::new();
     explore(3, || wake_while_it_ends(None, &LATER, &AT_ONCE));
@@ -209,7 +209,7 @@ fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
 }
 
 #[test]
-fn a_task_moves_and_ends_there_while_a_letter_comes_to_where_it_was() {
+fn a_task_moves_and_ends_there_while_a_remote_wake_arrives_where_it_was() {
     static LETTER_BEFORE: Reached = Reached::new();
     static LETTER_AFTER: Reached = Reached::new();
     explore_long(2, || {

@@ -38,7 +38,7 @@ fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once()
 }
 
 #[test]
-fn a_shared_task_is_freed_once_by_whoever_is_last() {
+fn a_shared_task_is_freed_once_by_its_last_reference() {
     static ALONE: Reached = Reached::new();
     static OTHER: Reached = Reached::new();
     explore(4, || {
@@ -140,7 +140,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
 }
 
 #[test]
-fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_task_once() {
+fn a_waker_used_up_on_the_owner_thread_and_one_dropped_on_another_free_the_task_once() {
     static HERE: Reached = Reached::new();
     static ELSEWHERE: Reached = Reached::new();
     explore(3, || {
@@ -164,7 +164,7 @@ fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_ta
 }
 
 #[test]
-fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
+fn a_handle_on_the_owner_thread_and_a_waker_on_another_free_the_task_once() {
     static COUNTED: Reached = Reached::new();
     static FREED_ELSEWHERE: Reached = Reached::new();
     explore(3, || {

@@ -80,7 +80,7 @@ fn a_shared_task_that_wakes_itself_is_woken_while_it_pauses() {
 }
 
 #[test]
-fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
+fn a_task_is_woken_from_another_thread_by_a_remote_wake() {
     static SEEN: Reached = Reached::new();
     static LATER: Reached = Reached::new();
     static TWO_WITH_ONE_LETTER: Reached = Reached::new();
@@ -123,7 +123,7 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
 }
 
 #[test]
-fn a_task_at_home_leaves_while_it_is_woken_from_elsewhere() {
+fn a_task_leaves_its_owner_thread_while_another_thread_wakes_it() {
     static BEFORE: Reached = Reached::new();
     static LATER: Reached = Reached::new();
     static FREED_AWAY: Reached = Reached::new();
@@ -177,7 +177,7 @@ fn a_shared_task_is_asked_to_stop_while_it_ends() {
 }
 
 #[test]
-fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
+fn a_stop_from_another_thread_reaches_a_task_that_waits_on_its_owner_thread() {
     static AT_ONCE: Reached = Reached::new();
     static BY_LETTER: Reached = Reached::new();
     explore(4, || {
@@ -210,7 +210,7 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
 }
 
 #[test]
-fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
+fn a_task_moves_while_it_is_woken_and_its_remote_wake_is_handled_where_it_was() {
     static BY_LETTER: Reached = Reached::new();
     static DIRECTLY: Reached = Reached::new();
     static WAITED: Reached = Reached::new();

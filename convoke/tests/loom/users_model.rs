@@ -50,7 +50,7 @@ impl Count {
 }
 
 #[test]
-fn a_letter_that_is_put_while_one_begins_to_wait_for_it_is_taken() {
+fn a_message_that_is_put_while_its_receiver_begins_to_wait_is_taken() {
     static THERE: Count = Count::new();
     static AWAITED: Count = Count::new();
     model(|| {

@@ -89,7 +89,7 @@ fn what_was_done_before_a_wake_is_seen_after_the_wait() {
 }
 
 #[test]
-fn a_wait_that_ends_for_another_reason_answers_nobody_who_rings_later() {
+fn a_wait_that_ends_for_another_reason_ignores_later_wakes() {
     static BOTH: Reached = Reached::new();
     static ONE: Reached = Reached::new();
     explore(2, || {

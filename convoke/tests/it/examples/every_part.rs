@@ -82,6 +82,6 @@ fn the_session_of_the_tour_closes_the_inner_first_whichever_part_is_stopped() {
 }
 
 #[test]
-fn the_server_of_the_tour_comes_home_whichever_part_is_stopped() {
+fn the_server_of_the_tour_ends_whichever_part_is_stopped() {
     assert!(!explore_inner_stops(server).inner_runs().is_empty());
 }

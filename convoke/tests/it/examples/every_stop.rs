@@ -232,7 +232,7 @@ fn the_price_of_the_tour_has_nothing_to_clean_up() {
 }
 
 #[test]
-fn whoever_began_to_pick_puts_back_wherever_the_scope_of_the_tour_is_stopped() {
+fn what_was_picked_is_put_back_wherever_the_scope_of_the_tour_is_stopped() {
     let (exploration, stories) = explore(Story::default, pick, false);
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
     assert_eq!(stories[0].lines()[0], "pears: failed");
@@ -260,7 +260,7 @@ fn the_session_of_the_tour_closes_the_inner_first_wherever_it_is_stopped() {
 }
 
 #[test]
-fn the_server_of_the_tour_comes_home_with_its_guests_wherever_it_is_stopped() {
+fn the_server_of_the_tour_ends_after_its_connections_wherever_it_is_stopped() {
     let exploration = explore_stops(server);
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
     assert!(exploration.ended(Ended::Stopped) > 5, "{exploration}");
