@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use convoke_core::raw::{Frame, Polled, UnderWay, budget, outside_a_task};
+use convoke_core::raw::{Frame, Polled, ReasonCode, UnderWay, budget, outside_a_task};
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -53,6 +53,8 @@ pin_project! {
         // Says if a drop before the end is reported.
         reports: Reports,
         begun: bool,
+        // The reason for which work stopped that the body awaited, if it is not that of the task.
+        cause: Option<ReasonCode>,
         under_way: UnderWay,
     }
 
@@ -107,6 +109,7 @@ impl<R, F: Future, C> Using<R, F, C> {
             whose,
             reports,
             begun: false,
+            cause: None,
             under_way: UnderWay::new(),
         }
     }
@@ -142,7 +145,9 @@ where
             if *this.reports == Reports::OncePolled {
                 *this.reports = Reports::Now;
             }
-            let Some((left, reason)) = ended else { return Poll::Pending };
+            let Some(Ended { left, cause, asked }) = ended else { return Poll::Pending };
+            *this.cause = cause.map(ReasonCode::of);
+            let reason = cause.or(asked);
             if let Some(closed) = self.as_mut().begin_to_close(left, reason) {
                 return self.end(closed);
             }
@@ -156,34 +161,50 @@ where
                 }
                 Poll::Ready(closed) => self.end(closed),
             },
-            StageNow::Ended { stopped: true } => stopped(),
+            StageNow::Ended { stopped: true } => stopped(*this.cause),
             StageNow::Body { .. } | StageNow::Ended { stopped: false } => panic!("polled after completion"),
         }
     }
 }
 
-/// Polls the body. If it has ended, returns its outcome, and the reason of a stop request.
+/// The end of a body.
+struct Ended<T> {
+    left: Outcome<T>,
+    /// The reason for which work stopped that the body awaited.
+    cause: Option<StopReason>,
+    /// The reason of a stop request to the task.
+    asked: Option<StopReason>,
+}
+
+/// Polls the body, and returns how it has ended, if it has.
 fn poll_body<F: Future>(
     body: Pin<&mut F>,
     stopped: &Cell<bool>,
     cx: &mut Context<'_>,
-) -> Option<(Outcome<F::Output>, Option<StopReason>)> {
+) -> Option<Ended<F::Output>> {
     Frame::current(|frame| {
         let Some(outer) = frame else { outside_a_task("`using`") };
-        let left = match Panic::catch(|| outer.same(stopped).poll(body, cx)) {
+        let inside = outer.same(stopped);
+        let left = match Panic::catch(|| inside.poll(body, cx)) {
             Ok(Polled::Pending) => return None,
             Ok(Polled::Ready(value)) => Outcome::Value(value),
             Ok(Polled::Stopped) => Outcome::Stopped,
             Err(panic) => Outcome::Panicked(panic),
         };
-        Some((left, outer.stop_reason()))
+        // Work that the body awaited may have stopped for a reason of its own.
+        let cause = if matches!(left, Outcome::Stopped) { inside.take_cause() } else { None };
+        outer.take_cause();
+        Some(Ended { left, cause, asked: outer.stop_reason() })
     })
 }
 
 /// Stops the task, because the body was stopped.
-fn stopped<T>() -> Poll<T> {
+fn stopped<T>(cause: Option<ReasonCode>) -> Poll<T> {
     Frame::current(|frame| match frame {
-        Some(frame) => frame.set_stopped(),
+        Some(frame) => match cause {
+            Some(cause) => frame.stop_with(Some(cause.reason())),
+            None => frame.set_stopped(),
+        },
         None => outside_a_task("`using`"),
     });
     Poll::Pending
@@ -263,7 +284,7 @@ where
         match left {
             Outcome::Value(value) => Poll::Ready(CleanupError::<C>::go_on(value)),
             Outcome::Error(never) => never.absurd(),
-            Outcome::Stopped => stopped(),
+            Outcome::Stopped => stopped(*this.cause),
             Outcome::Panicked(panic) => panic.resume(),
         }
     }

@@ -40,6 +40,15 @@
 //! [policies](crate::scope::policy), [`supervise`](crate::Scope::supervise) and [`serve`](crate::net::serve). *Revisit if*
 //! most scopes name a policy.
 //!
+//! **An error of the body after a stop from outside that cut a child short is still a stop.** *Instead of* the error. The body
+//! most likely failed because its child did not do its part ("channel closed"), and a caller that handles that error would retry
+//! work that nobody wants any more. An error of a child, or of a body whose children have all ended, is never hidden. *Price:* a body
+//! that fails for another reason at that moment is not heard. *Revisit if* such an error is missed in practice.
+//!
+//! **Scopes that are nested directly in one task use its stack**, as functions do that call each other: about three kilobytes a level
+//! without optimisation, so that 500 fit on two megabytes. *Instead of* an allocation for each scope. Recursion of any depth goes
+//! through children, or `task(…).await`, which cost heap. *Revisit if* a real program nests that deep without children.
+//!
 //! **A dropped handle asks its child to stop.** *Instead of* letting it run, as `JoinHandle` does, or of forbidding the
 //! drop. A result that no task can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so
 //! that the type must be used, and `spawn` is the one to write. *Revisit if* users keep writing it.

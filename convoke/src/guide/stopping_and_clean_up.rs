@@ -25,7 +25,12 @@
 //! ```
 //!
 //! A request goes down the tree at the moment it is made: from a task to the scopes that are open in it, to their children, and to
-//! theirs. A child is asked to stop even while its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once.
+//! theirs. A child is asked to stop even while its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once. So are the
+//! siblings of a child that fails.
+//!
+//! Two kinds of work hear of a stop when the task that waits for them is next polled, for which the request wakes it: a scope whose body
+//! has not waited yet, so that opening one costs nothing more; and a task that is awaited directly (`run_on`, `task(…).await`). They are
+//! late only if that task computes, or its thread is busy.
 //!
 //! # Asking one task to stop
 //!

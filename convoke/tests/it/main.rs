@@ -11,6 +11,7 @@ mod doc_programs;
 mod driven_context;
 mod erased_streams;
 mod examples;
+mod first_week;
 mod lawless_driver;
 mod main_program;
 mod network_examples;
