@@ -43,7 +43,7 @@ enum Awaits {
     RestOfHead,
 }
 
-/// What a connection does next if nothing happens.
+/// The next step of a connection if nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It works on requests for as long as they take. The task is woken when the last one ends.
