@@ -18,15 +18,14 @@ use convoke_tokio::CompatExt;
 const TRIPS: u32 = 10_000;
 const ROUNDS: usize = 7;
 
-/// Returns the CPU time of this process: of all its threads, in the program and in the kernel.
+/// Returns the CPU time of the threads of this process, in the program and in the kernel.
 fn cpu_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name may hold blanks, and ends with the last parenthesis. After it, user time is the 12th field and system time the 13th, in
-    // hundredths of a second.
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 10)
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanoseconds = threads.filter_map(|thread| {
+        let times = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        times.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }
 
 async fn trips(client: &Client) -> Result<(), Error> {

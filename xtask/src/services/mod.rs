@@ -10,7 +10,7 @@
 mod packages;
 mod servers;
 
-use crate::command;
+use crate::command::{self, Show};
 use crate::nextest::{have_nextest, run_nextest};
 use crate::step::Verdict;
 use crate::tally::Tally;
@@ -19,6 +19,10 @@ use packages::Programs;
 use servers::Server;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time that the registry of crates may take.
+const FETCH_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs the step.
 pub(crate) fn run(workspace: &Workspace, tally: &mut Tally) -> Verdict {
@@ -27,6 +31,12 @@ pub(crate) fn run(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     }
     if let Err(complaint) = have_nextest(workspace) {
         return Verdict::failed(complaint);
+    }
+    // Also brings its lock file up to date with the manifests of the workspace.
+    let mut fetch = command::cargo(&workspace.root);
+    fetch.args(["fetch", "--quiet", "--manifest-path", "services/Cargo.toml"]);
+    if !command::run_within(FETCH_LIMIT, &mut fetch, Show::Never).succeeded() {
+        return Verdict::Skipped("the crates that the tests need cannot be fetched".to_owned());
     }
     let programs = Programs::find_or_install();
     let folder = match Folder::new() {
@@ -72,7 +82,7 @@ fn run_tests(
     left_out: &[(&'static str, String)],
 ) -> Verdict {
     let mut command = command::cargo(&workspace.root);
-    command.args(["nextest", "run", "--no-fail-fast", "--locked", "--manifest-path", "services/Cargo.toml"]);
+    command.args(["nextest", "run", "--no-fail-fast", "--manifest-path", "services/Cargo.toml"]);
     command.args(["--config-file", ".config/nextest.toml", "--target-dir", "target/services"]);
     if !left_out.is_empty() {
         // A module whose name has that of a missing program in it needs that program.
