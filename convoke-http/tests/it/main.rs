@@ -14,6 +14,7 @@ mod hostile;
 mod hosts;
 mod limits;
 mod rt;
+mod simulated_service;
 mod streamed;
 #[cfg(feature = "tls")]
 mod tls;
