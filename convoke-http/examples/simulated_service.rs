@@ -126,10 +126,9 @@ async fn customer(index: usize, log: Log) -> io::Result<()> {
         let number = index as u64 * 100 + order;
         let begun = now();
         let mut attempts = 0;
-        retry(Backoff::constant(Duration::from_millis(500)), async || {
+        retry(Backoff::constant(Duration::from_millis(500)), || {
             attempts += 1;
-            let (status, body) = timeout(Duration::from_secs(6), send(number)).await??;
-            if status == 200 { Ok(()) } else { Err(io::Error::other(body)) }
+            acknowledge(number)
         })
         .await?;
         log.acknowledged(number);
@@ -137,6 +136,12 @@ async fn customer(index: usize, log: Log) -> io::Result<()> {
         sleep(Duration::from_secs(2)).await;
     }
     Ok(())
+}
+
+/// Sends an order, and fails if it is not acknowledged.
+async fn acknowledge(number: u64) -> io::Result<()> {
+    let (status, body) = timeout(Duration::from_secs(6), send(number)).await??;
+    if status == 200 { Ok(()) } else { Err(io::Error::other(body)) }
 }
 
 fn amount(number: u64) -> String {

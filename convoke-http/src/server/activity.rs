@@ -43,7 +43,7 @@ enum Awaits {
     RestOfHead,
 }
 
-/// What a connection does next if nothing happens.
+/// The next step of a connection if nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It works on requests for as long as they take. The task is woken when the last one ends.
@@ -54,7 +54,7 @@ pub(super) enum Next {
     Until(Instant, Over),
 }
 
-/// Which time is over.
+/// The time that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     /// That for the head of a request.
