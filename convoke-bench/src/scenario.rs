@@ -29,6 +29,7 @@ mod stop_tree;
 mod strand_post;
 mod tcp_echo;
 mod timers;
+mod tls;
 mod udp_echo;
 mod when_all;
 mod yielding;
@@ -67,6 +68,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         udp_echo::scenarios(),
         idle_connection::scenarios(),
         http_hello::scenarios(),
+        tls::scenarios(),
         timers::scenarios(),
         fairness::scenarios(),
         cores::scenarios(),

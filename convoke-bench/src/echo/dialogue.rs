@@ -1,4 +1,4 @@
-//! The words that the load sends on a connection, and the answer that must come back: an echo, or HTTP.
+//! The dialogue of a connection: the message of the load, and the answer that must come back, an echo or HTTP.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};

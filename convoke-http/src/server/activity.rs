@@ -54,7 +54,7 @@ pub(super) enum Next {
     Until(Instant, Over),
 }
 
-/// Which time is over.
+/// The time that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     /// That for the head of a request.

@@ -137,8 +137,13 @@ impl Client {
 
     /// Reads to the end of the connection, and returns what was left of it. A reset is an end, too.
     pub(crate) async fn rest(&mut self) -> String {
+        String::from_utf8(self.rest_of_bytes().await).unwrap()
+    }
+
+    /// Reads to the end of the connection, and returns what was left of it.
+    pub(crate) async fn rest_of_bytes(&mut self) -> Vec<u8> {
         while self.more().await.is_ok() {}
-        String::from_utf8(std::mem::take(&mut self.received)).unwrap()
+        std::mem::take(&mut self.received)
     }
 }
 

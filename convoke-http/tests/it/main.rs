@@ -5,6 +5,7 @@
 mod client;
 mod cores;
 mod deadlines;
+mod dormant;
 mod drain;
 mod exchange;
 mod failures;
@@ -14,6 +15,8 @@ mod hostile;
 mod hosts;
 mod limits;
 mod rt;
+#[cfg(feature = "tower")]
+mod simulated_service;
 mod streamed;
 #[cfg(feature = "tls")]
 mod tls;

@@ -10,7 +10,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use crate::harness::{Log, ask, beside, http2, listener, seconds, simulated};
 
 /// A certificate, as its server and its clients see it.
-fn certificate() -> (Identity, Roots) {
+pub(crate) fn certificate() -> (Identity, Roots) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["server".to_owned()]).unwrap();
     let identity = Identity::from_pem(cert.pem().as_bytes(), signing_key.serialize_pem().as_bytes()).unwrap();
     let mut roots = Roots::new();

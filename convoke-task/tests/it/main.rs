@@ -15,6 +15,7 @@ mod concurrent;
 mod context;
 mod depth;
 mod doors;
+mod eager;
 mod env_with;
 mod foreign_futures;
 mod foreign_wakers;
