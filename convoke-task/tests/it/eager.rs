@@ -1,5 +1,6 @@
 //! Children that are polled for the first time by the call that starts them.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -102,11 +103,13 @@ fn on_a_pool_an_eager_child_is_queued_there() {
 
 #[test]
 fn eager_children_of_eager_children_end_in_order() {
-    async fn nested(depth: u32) -> u32 {
-        if depth == 0 {
-            return 0;
-        }
-        scope(async |s| s.child().spawn_future_eagerly(Box::pin(nested(depth - 1))).await + 1).await
+    fn nested(depth: u32) -> Pin<Box<dyn Future<Output = u32> + Send>> {
+        Box::pin(async move {
+            if depth == 0 {
+                return 0;
+            }
+            scope(async |s| s.child().spawn_future_eagerly(nested(depth - 1)).await + 1).await
+        })
     }
     assert_eq!(block_on(async { nested(50).await }), Outcome::Value(50));
 }
