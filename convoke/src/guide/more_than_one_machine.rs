@@ -130,7 +130,7 @@
 //!
 //! ```text
 //! cargo run --release -p convoke-postgres --example fleet
-//! 300 jobs, 300 effects: 157 by one, which crashed; 25 by two, which was stopped; 118 by three; …
+//! 300 jobs, 300 effects: 91 by one, which crashed; 25 by two, which was stopped; 184 by three; …
 //! ```
 //!
 //! `cargo xtask test --only services` runs the same workers as processes, on PostgreSQL and on NATS JetStream, with SIGKILL for one and
