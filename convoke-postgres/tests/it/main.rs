@@ -8,5 +8,6 @@ mod harness;
 mod limits;
 mod statements;
 mod stops;
+#[cfg(feature = "tls")]
 mod tls;
 mod transactions;
