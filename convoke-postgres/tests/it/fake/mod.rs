@@ -54,6 +54,7 @@ struct Session {
 
 impl Fake {
     /// Creates a server that encrypts its connections.
+    #[cfg(feature = "tls")]
     pub(crate) fn with_tls(acceptor: TlsAcceptor) -> Self {
         Self { acceptor: Some(acceptor), ..Self::default() }
     }
