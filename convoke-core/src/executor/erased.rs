@@ -255,7 +255,7 @@ trait Hold: Sized + 'static {
         clone: |word| ExecutorRef::holding(Self::borrow(word).to_owned()),
         lend: |word| Self::borrow(word).lend(),
         drop: |word| {
-            // Contained: the last handle may be dropped by a task that has ended, and whoever waits for that must be told.
+            // Contained: the last handle may be dropped by a task that has ended, and its waiter must be told.
             call_contained(type_name::<Self::Executor>, || drop(Self::take(word)));
         },
         executor: |word| Self::borrow(word).executor(),

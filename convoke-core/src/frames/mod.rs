@@ -15,7 +15,7 @@
 //!
 //! Any other [`Allocator`] is plugged in with [`FrameAllocator::new`].
 //!
-//! What else a task needs memory for lies in frames, too: `FrameArc`, `FrameBox` and `FrameVec` (in `raw`) are the
+//! All other memory of a task lies in frames, too: `FrameArc`, `FrameBox` and `FrameVec` (in `raw`) are the
 //! `Arc`, `Box` and `Vec` of this crate and of those above. They fall back on the global allocator when there is no
 //! frame left, because a stop, a wake-up or a clean-up must not fail for lack of memory.
 

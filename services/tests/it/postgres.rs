@@ -19,9 +19,9 @@ fn options() -> PoolOptions {
 /// When a stop is requested.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// After the future was polled so many times: at another await each time.
+    /// After the future was polled `n` times: at another await for each `n`.
     Polls(u32),
-    /// After so many microseconds: wherever the server is then.
+    /// After `n` microseconds, at any point of the server's work.
     Microseconds(u64),
 }
 
