@@ -57,7 +57,7 @@
 //! it may be a call. Rust has one standard library, and this page one platform, so the
 //! comparison *between* platforms is not made, and the prediction is neither confirmed nor refuted.
 //!
-//! What Linux can tell is what the way through the variable costs there: the same frame, once from an allocator that is at hand,
+//! On Linux the cost of the way through the variable can be measured: the same frame, once from an allocator that is at hand,
 //! and once from the environment of the running task, which the variable leads to.
 //!
 //! | a frame of 256 bytes | instructions | idle run | busy: of recycling, directly |
