@@ -86,7 +86,8 @@
 //!
 //! **A function that returns a sender to be awaited says `impl AwaitableSender`** ([`AwaitableSender`](crate::sender::AwaitableSender)).
 //! *Instead of* making every sender a future, by a supertrait. A sender may borrow, and then it can be started by `sync_wait`, but not be
-//! awaited: an awaited operation may outlive the future that waits for it. *Price:* `impl Sender` hides that it can be awaited; its caller
+//! awaited: an awaited operation may outlive the future that waits for it. (Tried: a safe program polls such a future once and forgets it;
+//! the task then runs `then(|()| counter.load(..))` after the counter was freed, and Miri reports the use after free.) *Price:* `impl Sender` hides that it can be awaited; its caller
 //! writes `.into_awaited().await`. *Revisit if* Rust gets futures that cannot be leaked.
 //!
 //! **A task that fails is another function** ([`try_task`](crate::sender::try_task)). *Instead of* deciding by the type: `task` of a future that
