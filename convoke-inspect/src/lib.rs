@@ -20,3 +20,10 @@ pub mod tree;
 #[cfg(feature = "diagnosis")]
 pub use diagnosis::diagnose;
 pub use tree::tree;
+
+pub mod raw {
+    //! The parts that are tested on their own.
+
+    #[doc(hidden)]
+    pub use crate::tree::build;
+}

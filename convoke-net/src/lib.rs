@@ -23,8 +23,14 @@ pub mod stream;
 pub mod testing;
 
 pub mod raw {
-    //! The parts that are model-checked on their own.
+    //! The parts that are tested on their own.
 
     #[doc(hidden)]
+    pub use crate::net::address_error::{bind_error, connect_error};
+    #[doc(hidden)]
+    pub use crate::net::connect::interleave;
+    #[doc(hidden)]
     pub use crate::net::resolver::lookup::{LookupRun, LookupWaiter, Lookups};
+    #[doc(hidden)]
+    pub use crate::net::server::acceptor::AcceptFailure;
 }

@@ -10,6 +10,8 @@ use core::fmt;
 use core::panic::Location;
 use std::sync::Arc;
 
+#[doc(hidden)]
+pub use build::build;
 use convoke_task::raw::{Found, look_at_all};
 
 /// Returns the tasks of the process that are alive now.
@@ -47,7 +49,7 @@ use convoke_task::raw::{Found, look_at_all};
 pub fn tree() -> Tree {
     let mut found = Found::default();
     look_at_all(&mut found);
-    build::build(found)
+    build(found)
 }
 
 /// A tree of tasks, children below their parents, oldest first: see [`tree()`].

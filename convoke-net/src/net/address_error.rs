@@ -125,13 +125,13 @@ pub(super) fn all_failed(errors: Vec<(SocketAddr, io::Error)>) -> io::Error {
 
 /// Creates the error for a socket that could not be bound to this address.
 #[cold]
-pub(super) fn bind_error(address: &Address, cause: io::Error) -> io::Error {
+pub fn bind_error(address: &Address, cause: io::Error) -> io::Error {
     with_address(Wanted::Bind, address, cause)
 }
 
 /// Creates the error for a socket that could not be connected to this address.
 #[cold]
-pub(super) fn connect_error(address: &Address, cause: io::Error) -> io::Error {
+pub fn connect_error(address: &Address, cause: io::Error) -> io::Error {
     with_address(Wanted::Connect, address, cause)
 }
 
@@ -162,23 +162,5 @@ impl core::error::Error for AddressError {
     /// Returns the source of the cause. The cause itself is part of the message.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.cause.source()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_without_a_kind_of_its_own_keeps_its_number() {
-        let address = Address::Path("/run/server".into());
-        // Linux: too many open files.
-        let full = bind_error(&address, io::Error::from_raw_os_error(24));
-        assert_eq!(full.raw_os_error(), Some(24));
-        let said = connect_error(&address, io::Error::new(io::ErrorKind::NotFound, "in words"));
-        assert_eq!(said.to_string(), "in words");
-        let bare = connect_error(&address, io::ErrorKind::ConnectionRefused.into());
-        assert_eq!(bare.to_string(), "cannot connect to /run/server: connection refused");
-        assert_eq!(bare.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -211,7 +211,7 @@ async fn attempt(
 
 /// Sorts addresses so that the families alternate, beginning with that of the first. Inside a family the
 /// order stays.
-fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+pub fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let count = addresses.len();
     let (first, second): (Vec<_>, Vec<_>) =
@@ -223,20 +223,4 @@ fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
         sorted.extend(second.next());
     }
     sorted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn families_alternate_and_keep_their_order() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let [a, b, c] = ["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"].map(address);
-        let [x, y] = ["[fd00::1]:1", "[fd00::2]:1"].map(address);
-        assert_eq!(interleave(vec![a, b, c, x, y]), [a, x, b, y, c]);
-        assert_eq!(interleave(vec![x, a, b, c, y]), [x, a, y, b, c]);
-        assert_eq!(interleave(vec![a, b]), [a, b]);
-        assert!(interleave(Vec::new()).is_empty());
-    }
 }

@@ -19,10 +19,10 @@
 //! | [`ConnectOptions`] | what is set before a stream connects, and how several addresses are tried |
 //! | [`AddressError`], [`ConnectError`] | the addresses that could not be used, and why |
 
-mod address_error;
+pub(crate) mod address_error;
 mod async_fd;
 mod closing;
-mod connect;
+pub(crate) mod connect;
 mod datagram;
 mod halves;
 mod kind;
@@ -30,7 +30,7 @@ mod listener;
 mod poll_slot;
 mod readiness;
 pub mod resolver;
-mod server;
+pub(crate) mod server;
 mod socket_options;
 mod socket_stream;
 mod stream_io;

@@ -178,20 +178,3 @@ impl ToAddress for &String {
         self.as_str().to_address()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_and_names_are_distinguished() {
-        let known = |text: &str| AddressQuery::Known(vec![text.parse().unwrap()]);
-        assert_eq!("127.0.0.1:80".to_address(), known("127.0.0.1:80"));
-        assert_eq!("[::1]:80".to_address(), known("[::1]:80"));
-        assert_eq!(("::1", 80).to_address(), known("[::1]:80"));
-        assert_eq!("example:80".to_address(), AddressQuery::Name("example".into(), 80));
-        for malformed in ["example", "example:", ":80", "example:99999", "::1:80", ""] {
-            assert_eq!(malformed.to_address(), AddressQuery::Malformed(malformed.into()));
-        }
-    }
-}

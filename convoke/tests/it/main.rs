@@ -2,9 +2,12 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod accept_failures;
+mod addresses;
 mod attributes;
 mod auto_traits;
 mod budget;
+mod built_trees;
 mod compile_fail;
 mod diagnosis;
 mod doc_programs;
@@ -13,6 +16,7 @@ mod erased_streams;
 mod examples;
 mod first_week;
 mod lawless_driver;
+mod lookups;
 mod main_program;
 mod network_examples;
 mod papers;

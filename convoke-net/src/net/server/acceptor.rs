@@ -117,22 +117,22 @@ impl<K: Kind, H> HandOver<K, H> {
 
 /// Waits until the next attempt to accept, or returns an error that the listener cannot recover from.
 async fn pause_after<H>(error: io::Error, server: &Shared<H>, out_of_resources: &mut bool) -> io::Result<()> {
-    match Cause::of(&error) {
-        Cause::Connection => checkpoint().await,
-        Cause::Resources => {
+    match AcceptFailure::of(&error) {
+        AcceptFailure::Connection => checkpoint().await,
+        AcceptFailure::Resources => {
             if !core::mem::replace(out_of_resources, true) {
                 server.report(ServerReport::NoResources { error, pause: ACCEPT_PAUSE });
             }
             sleep(ACCEPT_PAUSE).await;
         }
-        Cause::Listener => return Err(error),
+        AcceptFailure::Listener => return Err(error),
     }
     Ok(())
 }
 
-/// The cause of an error of `accept`.
+/// The cause of an error of `accept`, which decides what the acceptor does next.
 #[derive(Debug, PartialEq, Eq)]
-enum Cause {
+pub enum AcceptFailure {
     /// The connection: it was broken, or refused by a firewall, before it was accepted. Others may be fine.
     Connection,
     /// A lack of descriptors or memory. It passes when connections end.
@@ -141,8 +141,9 @@ enum Cause {
     Listener,
 }
 
-impl Cause {
-    fn of(error: &io::Error) -> Self {
+impl AcceptFailure {
+    /// Returns the cause of `error`.
+    pub fn of(error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::ConnectionAborted
             | ErrorKind::ConnectionReset
@@ -160,29 +161,5 @@ impl Cause {
             _ if error.raw_os_error().is_some() => Self::Resources,
             _ => Self::Listener,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn lack_of_descriptors_and_broken_connections_do_not_end_a_server() {
-        // EMFILE, ENFILE and ENOMEM have these numbers on every Unix.
-        for number in [24, 23, 12] {
-            assert_eq!(Cause::of(&io::Error::from_raw_os_error(number)), Cause::Resources, "{number}");
-        }
-        let no_buffers = if cfg!(any(target_os = "linux", target_os = "android")) { 105 } else { 55 };
-        assert_eq!(Cause::of(&io::Error::from_raw_os_error(no_buffers)), Cause::Resources);
-        assert_eq!(Cause::of(&ErrorKind::ConnectionAborted.into()), Cause::Connection);
-        assert_eq!(Cause::of(&ErrorKind::ConnectionReset.into()), Cause::Connection);
-    }
-
-    #[test]
-    fn a_listener_that_is_broken_ends_a_server() {
-        assert_eq!(Cause::of(&ErrorKind::InvalidInput.into()), Cause::Listener);
-        assert_eq!(Cause::of(&io::Error::other("the driver has ended")), Cause::Listener);
     }
 }

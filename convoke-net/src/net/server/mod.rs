@@ -9,7 +9,7 @@
 //!   and reports its failure. After a stop request it may go on for the grace period; then its socket is shut
 //!   down, which ends reads and writes that are shielded. At its end it lingers, so that answers are delivered.
 
-mod acceptor;
+pub(crate) mod acceptor;
 mod connection;
 mod listen_at;
 mod report;
