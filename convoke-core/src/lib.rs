@@ -80,12 +80,12 @@ pub mod raw {
 
     pub use crate::adopted::{
         Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, OnComplete,
-        Operation, Peek, Rendezvous, Slot, Wait, abort_on_unwind, polled_again, stop_frame,
+        Operation, Peek, Rendezvous, Slot, Wait, WorkRef, abort_on_unwind, polled_again, stop_frame,
     };
     pub use crate::env::{Overlay, ScopedEnv};
     pub use crate::executor::{
         AnyExecutor, ArmedTimer, Call, Header, IdleTimer, LocalRunQueue, OnOwnerThread, OwnerId, OwnerThread,
-        RemoteWake, RunQueue, Runnable, Timer, TimerLinks, Timers, WaitLocation, WorkKind,
+        RemoteWake, RunQueue, Runnable, Timer, TimerLinks, Timers, WaitLocation, WorkKind, address_of_timers,
         dispatch_contained, post_contained,
     };
     pub use crate::frame::{

@@ -14,7 +14,7 @@ use convoke_core::raw::Operation;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{ArmedTimer, Call, Header, IdleTimer, OnStop, RawCallback, Runnable, Timer, Timers};
-use convoke_core::raw::{WorkKind, dispatch_contained, post_contained};
+use convoke_core::raw::{WorkKind, WorkRef, address_of_timers, dispatch_contained, post_contained};
 use convoke_core::{Env, Never, Outcome, Panic, StopReason};
 
 use convoke_exec::raw::When;
@@ -83,7 +83,9 @@ struct Parts<R> {
 unsafe impl<R: Send> Send for SleepOperation<R> {}
 
 /// A participant that has not set its bit yet: the right to enter the race, once.
-struct Participant<R>(NonNull<SleepOperation<R>>);
+///
+/// Rule 3 of the operation: it is alive until each participant has set its bit or was removed.
+struct Participant<R>(WorkRef<SleepOperation<R>>);
 
 // SAFETY: the operation is `Send`, and its rules say what the three participants share.
 unsafe impl<R: Send> Send for Participant<R> {}
@@ -92,12 +94,11 @@ impl<R: Receiver<(), Never>> Participant<R> {
     /// Sets the bit of this participant, and lets it finish the operation if it has won. It touches nothing
     /// afterwards.
     fn enter_race(self, bit: u8) {
-        // SAFETY: rule 3: the operation is alive until each participant has set its bit or was removed.
-        let before = unsafe { self.0.as_ref() }.race.fetch_or(bit, Ordering::AcqRel);
+        let before = self.0.race.fetch_or(bit, Ordering::AcqRel);
         let won = if bit == STARTED { before != 0 } else { before == STARTED };
         if won {
             // SAFETY: rule 2: the caller is the winner, once.
-            unsafe { SleepOperation::post(self.0, before | bit, bit & (DUE | ENDED) != 0) };
+            unsafe { SleepOperation::post(self.0.pointer(), before | bit, bit & (DUE | ENDED) != 0) };
         }
     }
 }
@@ -118,6 +119,7 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
         // Rule 1: the parts are ours until `enter_race`, and nothing is touched after it. The callback and
         // the timer get a pointer that covers the whole operation.
         unsafe {
+            let participant = || Participant(WorkRef::new(this));
             let parts = &mut *this.as_ref().parts.get();
             let Some(receiver) = &parts.receiver else { return };
             let env = receiver.env();
@@ -134,13 +136,13 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
                 return Self::complete(this, Outcome::Value(()));
             }
             if env.stop().stop_possible() {
-                parts.callback.insert(RawCallback::new(Stop(Participant(this)))).register(env.stop());
+                parts.callback.insert(RawCallback::new(Stop(participant()))).register(env.stop());
             }
             if let Some(at) = at {
-                parts.timers = Some(without_lifetime(timers));
+                parts.timers = Some(address_of_timers(timers));
                 timers.arm(IdleTimer::new(Self::timer(this)), at);
             }
-            Participant(this).enter_race(STARTED);
+            participant().enter_race(STARTED);
         }
     }
 }
@@ -149,13 +151,6 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
 fn clock_of(env: &Env) -> (&dyn Timers, Instant) {
     let timers = timers_of(env);
     (timers, timers.now())
-}
-
-/// Returns the address of timers, to be stored while the operation waits.
-fn without_lifetime(timers: &dyn Timers) -> NonNull<dyn Timers> {
-    // SAFETY: `transmute` changes only the lifetime. The pointer is used only until the receiver is
-    // completed, and the environment that it is borrowed from lives longer.
-    unsafe { core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers)) }
 }
 
 impl<R: Receiver<(), Never>> SleepOperation<R> {
@@ -173,7 +168,7 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         let bit = if call == Call::Run { DUE } else { ENDED };
         // SAFETY: `timer` made the pointer from one to the whole operation. The operation is alive by rule 3:
         // the winner waits for the call of the timer, and if the call wins, the operation ends after it.
-        let operation = unsafe { timer.cast::<u8>().sub(offset_of!(Self, timer)).cast() };
+        let operation = unsafe { WorkRef::new(timer.cast::<u8>().sub(offset_of!(Self, timer)).cast()) };
         Participant::<R>(operation).enter_race(bit);
     }
 

@@ -12,7 +12,7 @@ use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::{live_thread_mark, thread_local};
-use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind};
+use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind, WorkRef};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome};
 
 use convoke_exec::RunLoopExecutor;
@@ -109,7 +109,7 @@ where
     // what it runs. The loop is run here, by the thread that has taken it for this wait, and by no other.
     unsafe {
         Slot::run(NonNull::from(&*operation), || {
-            sender.connect(WaitReceiver { state: NonNull::from(&state) })
+            sender.connect(WaitReceiver { state: WorkRef::new(NonNull::from(&state)) })
         });
         if !state.done.get() {
             panic = Runner::new().run_until_done(executor.shared(), || state.done.get());
@@ -155,16 +155,10 @@ impl<S: Sender> Waiting<'_, S> {
     }
 }
 
+/// The receiver of the work. The waiter, on whose stack the state is, returns only after `done` is set, which happens
+/// after the last use of this receiver: last in `complete`, or in `arrived`.
 struct WaitReceiver<'a, S: Sender> {
-    state: NonNull<Waiting<'a, S>>,
-}
-
-impl<'a, S: Sender> WaitReceiver<'a, S> {
-    fn state(&self) -> &Waiting<'a, S> {
-        // SAFETY: the waiter, on whose stack the state is, returns only after `done` is set, which happens
-        // after the last use of this receiver: last in `complete`, or in `arrived`.
-        unsafe { self.state.as_ref() }
-    }
+    state: WorkRef<Waiting<'a, S>>,
 }
 
 // SAFETY: rule 1 lets another thread write the outcome if the outcome is `Send`, and `sync_wait` requires
@@ -177,7 +171,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
         // SAFETY: the waiter returns only after `done` is set, which happens last here or in `arrived`. Rule
         // 1: the outcome is ours until then.
         unsafe {
-            let state = self.state.as_ref();
+            let state = &*self.state;
             *state.outcome.get() = Some(outcome);
             if state.waiter == live_thread_mark() {
                 state.done.set(true);
@@ -185,13 +179,13 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
             }
             // Our own handle: the waiter may be gone before `post` has returned.
             let executor = state.executor.clone();
-            executor.post(Runnable::new(self.state.cast()));
+            executor.post(Runnable::new(self.state.pointer().cast()));
         }
     }
 
     #[inline]
     fn env(&self) -> &Env {
-        self.state().env
+        self.state.env
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, OutOfLine, Runnable,
+    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, Operation, OutOfLine, Runnable, WorkRef,
 };
 use convoke_core::{ExecutorRef, Never, Outcome};
 
@@ -130,7 +130,8 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
             let env = NonNull::from(receiver.env());
             let link = ParentLink::borrowing(env, Inside::current());
             let parent = &*(*parts.parent.get()).insert(OutOfLine::new(SoloParent::new(link, name)));
-            match parent.create(Spawnable::borrowing(future), ToReceiver(this), location) {
+            let to_receiver = || ToReceiver(WorkRef::new(this));
+            match parent.create(Spawnable::borrowing(future), to_receiver(), location) {
                 Ok(task) => {
                     // Another thread may run the task to its end, and complete the receiver, while `post` or
                     // `dispatch` is still executing. The environment is not used after either: an executor
@@ -146,27 +147,21 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
                 }
                 Err(future) => {
                     drop(future);
-                    ToReceiver(this).complete(Outcome::Panicked(no_memory::<F>(location))).tell();
+                    to_receiver().complete(Outcome::Panicked(no_memory::<F>(location))).tell();
                 }
             }
         }
     }
 }
 
-/// The ending that completes the receiver.
-struct ToReceiver<F, R>(NonNull<TaskOperation<F, R>>);
+/// The ending that completes the receiver. Rule 2: the operation is alive until that is completed, and it is taken last.
+struct ToReceiver<F, R>(WorkRef<TaskOperation<F, R>>);
 
 impl<F: Future, R: OnComplete<Outcome<F::Output>>> ToReceiver<F, R> {
-    fn operation(&self) -> &TaskOperation<F, R> {
-        // SAFETY: rule 2: the operation is alive until its receiver is completed, and the receiver is taken
-        // last.
-        unsafe { self.0.as_ref() }
-    }
-
     /// Takes the receiver, to complete it with this outcome.
     fn complete(&self, outcome: Outcome<F::Output>) -> Complete<R, F::Output> {
         // SAFETY: rule 1: the task has ended, or was not created: this thread has the operation to itself.
-        Complete(unsafe { (*self.operation().receiver.get()).take() }, outcome)
+        Complete(unsafe { (*self.0.receiver.get()).take() }, outcome)
     }
 }
 
@@ -187,7 +182,7 @@ unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Outpu
 
     fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
         // SAFETY: rule 1: the task was not posted yet, and this is called by the thread that starts it.
-        let parent = unsafe { &*self.operation().parent.get_const() };
+        let parent = unsafe { &*self.0.parent.get_const() };
         f(parent.as_ref().and_then(|parent| parent.name()));
     }
 
@@ -195,7 +190,7 @@ unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Outpu
         // SAFETY: rule 1: the fields belong to the task, which calls this once, from inside: rule 3 of
         // `SoloParent`.
         unsafe {
-            if let Some(parent) = &*self.operation().parent.get_const() {
+            if let Some(parent) = &*self.0.parent.get_const() {
                 parent.ended();
             }
         }

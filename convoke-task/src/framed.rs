@@ -158,18 +158,14 @@ impl<F> Framed<F> {
             Err(holder) => no_memory(&holder),
         }
     }
-
-    /// Changes the type of the pointer, to erase the future's type.
-    ///
-    /// # Safety
-    /// `unsize` returns the address that it is given.
-    pub(crate) unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
-        // SAFETY: the contract of this function, which is that of `FrameBox`.
-        Framed { future: unsafe { self.future.with_pointer(unsize) } }
-    }
 }
 
 impl<F: ?Sized> Framed<F> {
+    /// Changes the box of the future, to erase the future's type.
+    pub(crate) fn map<G: ?Sized>(self, erase: impl FnOnce(FrameBox<F>) -> FrameBox<G>) -> Framed<G> {
+        Framed { future: erase(self.future) }
+    }
+
     /// Returns the address of the future, which is valid until this is dropped.
     #[inline]
     pub(crate) fn pointer(&self) -> NonNull<F> {

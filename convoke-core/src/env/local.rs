@@ -1,7 +1,5 @@
 //! Typed keys and their values: what else a program wants to pass down to its work.
 
-#![allow(unsafe_code)]
-
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,6 +9,7 @@ use crate::Panic;
 use crate::frames::FrameAllocator;
 use crate::frames::frame_arc::FrameArc;
 use crate::frames::frame_box::FrameBox;
+use crate::unsize_box;
 
 /// A key for a value in the environment. It is a `static`; its address is its identity.
 ///
@@ -116,8 +115,7 @@ impl Locals {
         value: T,
     ) {
         let value = FrameBox::new_in(allocator.clone(), value);
-        // SAFETY: unsizing does not change the address.
-        let value: AnyValue = unsafe { value.with_pointer(|value| value as *mut (dyn Any + Send + Sync)) };
+        let value: AnyValue = unsize_box!(value, dyn Any + Send + Sync);
         let (key, name) = (ptr::from_ref(key).addr(), key.name);
         self.newest = Some(FrameArc::new_in(
             allocator,

@@ -4,6 +4,8 @@
 //!    table take a word of its hold, and are called with the word beside the table.
 //! 2. The word owns that value. A hold fits into a word by size and by alignment: `into_word` checks it.
 //! 3. A [`Lent`] is the address of an executor that outlives it: `ExecutorRef::lend` requires that.
+//! 4. A [`WordRef`] is passed on with the work that it is made for, and cloned before that work is given away. The
+//!    word exists until then: `ExecutorRef::post_cloned` and `dispatch_cloned`, which make it, require that.
 
 #![allow(unsafe_code)]
 
@@ -38,14 +40,18 @@ pub struct ExecutorRef {
 /// The value of a [`Hold`]. In a cell, because an executor may have cells of its own.
 struct Word(UnsafeCell<MaybeUninit<*const ()>>);
 
+/// The address of the word of a handle that exists until the work beside it is run or dropped: rule 4. It is no
+/// reference, which would have to be valid for as long as the function that has it.
+struct WordRef(*const Word);
+
 /// The functions of a hold. Those that are called for each piece of work have an entry of their own; the rest
 /// goes through `executor`, which costs a second call through a pointer.
 struct Table {
     post: fn(&Word, Runnable),
     post_last: fn(Word, Runnable),
-    post_cloned: unsafe fn(*const Word, Runnable),
+    post_cloned: fn(WordRef, Runnable),
     dispatch: fn(&Word, Runnable) -> Option<Runnable>,
-    dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
+    dispatch_cloned: fn(WordRef, Runnable) -> Option<Runnable>,
     owner_thread: fn(&Word) -> Option<&OwnerThread>,
     clone: fn(&Word) -> ExecutorRef,
     lend: fn(&Word) -> ExecutorRef,
@@ -128,10 +134,10 @@ impl ExecutorRef {
     // Catches the panic here and not in the entries of the tables: one instance for all types of executors.
     #[doc(hidden)]
     pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
-        // SAFETY: the handle exists, as the runnable is still ours.
-        let (table, word) = unsafe { (this.as_ref().table, &raw const (*this.as_ptr()).word) };
-        // SAFETY: the word exists until the work is run or dropped: the caller's promise. Rule 1: the table fits it.
-        call_contained(table.type_name, move || unsafe { (table.post_cloned)(word, runnable) });
+        // SAFETY: the handle exists, as the runnable is still ours. Rule 4: the word exists until the work is run or
+        // dropped, as this function requires.
+        let (table, word) = unsafe { (this.as_ref().table, WordRef(&raw const (*this.as_ptr()).word)) };
+        call_contained(table.type_name, move || (table.post_cloned)(word, runnable));
     }
 
     /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts
@@ -141,11 +147,10 @@ impl ExecutorRef {
     /// As for [`post_cloned`](ExecutorRef::post_cloned).
     #[doc(hidden)]
     pub unsafe fn dispatch_cloned(this: NonNull<Self>, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the handle exists, as the runnable is still ours.
-        let (table, word) = unsafe { (this.as_ref().table, &raw const (*this.as_ptr()).word) };
-        // SAFETY: the word exists until the work is run or dropped: the caller's promise. Rule 1: the table fits it.
-        let dispatch = move || unsafe { (table.dispatch_cloned)(word, runnable) };
-        call_contained(table.type_name, dispatch).flatten()
+        // SAFETY: the handle exists, as the runnable is still ours. Rule 4: the word exists until the work is run or
+        // dropped, as this function requires.
+        let (table, word) = unsafe { (this.as_ref().table, WordRef(&raw const (*this.as_ptr()).word)) };
+        call_contained(table.type_name, move || (table.dispatch_cloned)(word, runnable)).flatten()
     }
 
     /// Returns the executor, if it is an `E`.
@@ -163,9 +168,9 @@ impl Executor for ExecutorRef {
 
     #[inline]
     fn post_last(self, runnable: Runnable) {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped, so the word is moved out once.
-        let word = unsafe { (&raw const this.word).read() };
+        let mut this = ManuallyDrop::new(self);
+        // Rule 2: the value moves out once, as `this` is not dropped.
+        let word = Word(UnsafeCell::new(*this.word.0.get_mut()));
         (this.table.post_last)(word, runnable);
     }
 
@@ -248,9 +253,9 @@ trait Hold: Sized + 'static {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::borrow(word).executor().post(runnable),
         post_last: |word, runnable| Self::take(word).post_last(runnable),
-        post_cloned: Self::post_cloned,
+        post_cloned: |word, runnable| Self::cloned(word).post_last(runnable),
         dispatch: |word, runnable| Self::borrow(word).executor().dispatch(runnable),
-        dispatch_cloned: Self::dispatch_cloned,
+        dispatch_cloned: |word, runnable| Self::cloned(word).executor().dispatch(runnable),
         owner_thread: |word| Self::borrow(word).executor().owner_thread(),
         clone: |word| ExecutorRef::holding(Self::borrow(word).to_owned()),
         lend: |word| Self::borrow(word).lend(),
@@ -297,26 +302,10 @@ trait Hold: Sized + 'static {
         unsafe { word.0.get().cast::<Self>().read() }
     }
 
-    /// Posts through a clone of the handle.
-    ///
-    /// # Safety
-    /// As for [`ExecutorRef::post_cloned`].
-    unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
-        // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after
-        // the clone is made.
-        let clone = Self::borrow(unsafe { &*word }).to_owned();
-        clone.post_last(runnable);
-    }
-
-    /// Dispatches through a clone of the handle.
-    ///
-    /// # Safety
-    /// As for [`ExecutorRef::dispatch_cloned`].
-    unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
-        // the clone is made.
-        let clone = Self::borrow(unsafe { &*word }).to_owned();
-        clone.executor().dispatch(runnable)
+    /// Clones the handle that the word belongs to.
+    fn cloned(word: WordRef) -> Self::Owned {
+        // SAFETY: rule 4: the entries of the table that call this give the work away afterwards.
+        Self::borrow(unsafe { &*word.0 }).to_owned()
     }
 }
 

@@ -56,7 +56,7 @@ pub use inline::InlineExecutor;
 pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
 pub use queue::{LocalRunQueue, RunQueue};
 pub use runnable::{Call, Header, Runnable, WorkKind};
-pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers};
+pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers, address_of_timers};
 pub use wait_location::WaitLocation;
 
 use core::any::Any;

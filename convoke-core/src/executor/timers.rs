@@ -137,6 +137,13 @@ unsafe impl Send for Timer {}
 // SAFETY: rule 1: the timers let one thread at a time access the links. Rule 2: `call` does not change.
 unsafe impl Sync for Timer {}
 
+/// Returns the address of timers, to be stored. Whoever reads it back knows that the timers are still there.
+#[inline]
+pub fn address_of_timers(timers: &dyn Timers) -> NonNull<dyn Timers> {
+    // SAFETY: this changes only the lifetime, and that of a pointer promises nothing.
+    unsafe { core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers)) }
+}
+
 impl Timer {
     const_outside_models! {
         /// Creates a timer that calls `call` with the pointer that it was armed by.

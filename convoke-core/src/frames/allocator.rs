@@ -83,11 +83,12 @@ impl FrameAllocator {
     /// more.
     #[inline]
     pub unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        match &self.other {
-            // SAFETY: the memory came from `allocate` of an equal handle, which called that of `Recycling`.
-            None => unsafe { Recycling::deallocate(memory, layout) },
-            // SAFETY: the memory came from `allocate` of an equal handle, which called that of `Counted`.
-            Some(other) => unsafe { other.deallocate(memory, layout) },
+        // SAFETY: the memory came from `allocate` of an equal handle, which has chosen the same allocator.
+        unsafe {
+            match &self.other {
+                None => Recycling::deallocate(memory, layout),
+                Some(other) => other.deallocate(memory, layout),
+            }
         }
     }
 

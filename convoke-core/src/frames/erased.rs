@@ -88,11 +88,12 @@ impl Counted {
     /// # Safety
     /// `memory` came from `allocate` of an equal handle with this layout, and is not used any more.
     pub(super) unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        match self.get() {
-            // SAFETY: an equal handle leads to the same allocator, whose `allocate` called that of `system`.
-            AnyAllocator::System => unsafe { system::deallocate(memory, layout) },
-            // SAFETY: an equal handle leads to the same allocator, whose `allocate` called `try_allocate`.
-            AnyAllocator::Other(allocator) => unsafe { allocator.free(memory, layout) },
+        // SAFETY: the memory came from `allocate` of an equal handle, which has chosen the same allocator.
+        unsafe {
+            match self.get() {
+                AnyAllocator::System => system::deallocate(memory, layout),
+                AnyAllocator::Other(allocator) => allocator.free(memory, layout),
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::{FrameAllocator, system};
+use crate::unsize_box;
 
 /// A value in memory of a frame allocator. Two words, with the allocator that the memory goes back to.
 ///
@@ -77,8 +78,7 @@ impl<T> FrameBox<T> {
     where
         T: Future<Output = O> + Send + 'a,
     {
-        // SAFETY: unsizing does not change the address.
-        unsafe { self.with_pointer(|future| future as *mut (dyn Future<Output = O> + Send + 'a)) }
+        unsize_box!(self, dyn Future<Output = O> + Send + 'a)
     }
 
     /// Erases the type of a future that need not be `Send`.
@@ -87,8 +87,7 @@ impl<T> FrameBox<T> {
     where
         T: Future<Output = O> + 'a,
     {
-        // SAFETY: unsizing does not change the address.
-        unsafe { self.with_pointer(|future| future as *mut (dyn Future<Output = O> + 'a)) }
+        unsize_box!(self, dyn Future<Output = O> + 'a)
     }
 
     /// Erases the type of a closure.
@@ -97,8 +96,7 @@ impl<T> FrameBox<T> {
     where
         T: FnMut(A) -> O + Send + 'a,
     {
-        // SAFETY: unsizing does not change the address.
-        unsafe { self.with_pointer(|closure| closure as *mut (dyn FnMut(A) -> O + Send + 'a)) }
+        unsize_box!(self, dyn FnMut(A) -> O + Send + 'a)
     }
 
     /// Takes the value out, and frees its memory.

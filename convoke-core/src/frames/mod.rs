@@ -29,6 +29,7 @@ pub(crate) mod frame_vec;
 pub(crate) mod frame_waker;
 mod recycling;
 mod system;
+mod unsize;
 
 pub use allocator::FrameAllocator;
 pub use bounded::Bounded;

@@ -25,7 +25,7 @@ use std::time::Instant;
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark};
+use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark, address_of_timers};
 
 use super::{When, fallback, timers_for};
 use convoke_core::raw::{discard, wake_if_any};
@@ -205,10 +205,6 @@ impl Alarm {
         // `None` until arming has returned: the clock is user code and may panic, and a timer that is not
         // armed must not be disarmed. Rule 1: nothing else reads it meanwhile.
         self.armed_by.set(None);
-        // SAFETY: this changes only the lifetime, and rule 4 says that the timers outlive the alarm.
-        let stored = unsafe {
-            core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers))
-        };
         // SAFETY: it is not armed: it never was, it was called, or it was disarmed. Rule 5: it stays in place
         // while it is armed.
         let timer = unsafe { IdleTimer::new(self.get_ref().address()) };
@@ -216,7 +212,7 @@ impl Alarm {
             When::At(at) => timers.arm(timer, at),
             When::After(duration) => _ = timers.arm_after(timer, duration),
         }
-        self.armed_by.set(Some(stored));
+        self.armed_by.set(Some(address_of_timers(timers)));
     }
 
     /// Returns the timers that have armed it, and the handle to disarm it there, if it was armed. It may have

@@ -15,7 +15,7 @@ use crate::operation::{EnvAbove, Posted, Resume};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
-use convoke_core::raw::{Call, FrameMemory, FrameVec, Operation};
+use convoke_core::raw::{Call, FrameMemory, FrameVec, Operation, WorkRef};
 use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Outcome, Panic};
 
 /// Calls a function with every index below `count` and the value, and passes the value on.
@@ -153,14 +153,16 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        let runner = BulkRunner(NonNull::from(self.as_ref().get_ref()));
-        // SAFETY: rule 1: nothing is shared yet. Rule 4: the receiver is not moved until the last runner, which
-        // reads the environment no more, takes it.
-        unsafe {
+        let this = NonNull::from(self.as_ref().get_ref());
+        // SAFETY: rule 1: nothing is shared yet. Rule 2: the operation is alive as long as a runner has not left. Rule 4:
+        // the receiver is not moved until the last runner, which reads the environment no more, takes it.
+        let runner = unsafe {
+            let runner = BulkRunner(WorkRef::new(this));
             if let Some(receiver) = &*runner.receiver.get_const() {
                 runner.env.ask(receiver);
             }
-        }
+            runner
+        };
         // Relaxed: this thread wrote it, or started after the one that did.
         let helpers = runner.runners.load(Ordering::Relaxed) - 1;
         if let Some(executor) = runner.executor.take()
@@ -178,7 +180,7 @@ type Helper<V, E, F, R> = Posted<BulkRunner<V, E, F, R>>;
 type Helpers<V, E, F, R> = FrameVec<Helper<V, E, F, R>>;
 
 /// A runner that has not left (rule 2).
-pub struct BulkRunner<V, E, F, R>(NonNull<BulkOperation<V, E, F, R>>);
+pub struct BulkRunner<V, E, F, R>(WorkRef<BulkOperation<V, E, F, R>>);
 
 // SAFETY: all parts of the operation are `Send`, and those that runners share (rule 2) are `Sync`; rules 1 and
 // 4 give the rest to one thread at a time.
@@ -189,8 +191,7 @@ impl<V, E, F, R> Deref for BulkRunner<V, E, F, R> {
 
     #[inline]
     fn deref(&self) -> &BulkOperation<V, E, F, R> {
-        // SAFETY: rule 2: a runner has not left, so the operation is alive.
-        unsafe { self.0.as_ref() }
+        &self.0
     }
 }
 

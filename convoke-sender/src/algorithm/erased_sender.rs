@@ -1,14 +1,12 @@
 //! A sender without its type, in memory of a frame allocator: what `AnySender` holds.
 
-#![allow(unsafe_code)]
-
 use core::pin::Pin;
 
 use super::boxed::AnyReceiver;
 use super::trampoline::Droppable;
 use crate::{Receiver, Sender};
 use convoke_core::raw::{FrameBox, Operation};
-use convoke_core::{Env, ExecutorRef, FrameAllocator};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, unsize_box};
 
 /// An operation without its type.
 pub(super) type AnyWork = Pin<FrameBox<dyn Operation>>;
@@ -29,15 +27,12 @@ pub(super) fn erase<S>(sender: S) -> ErasedSender<S::Value, S::Error>
 where
     S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
 {
-    let sender = FrameBox::in_task(Once(Some(sender)));
-    // SAFETY: unsizing does not change the address.
-    unsafe { sender.with_pointer(|sender| sender as *mut dyn Erased<S::Value, S::Error>) }
+    unsize_box!(FrameBox::in_task(Once(Some(sender))), dyn Erased<S::Value, S::Error>)
 }
 
 /// Returns the sender as one that can only be dropped.
 pub(super) fn droppable<V, E>(sender: ErasedSender<V, E>) -> FrameBox<dyn Droppable> {
-    // SAFETY: the cast to a supertrait does not change the address.
-    unsafe { sender.with_pointer(|sender| sender as *mut dyn Droppable) }
+    unsize_box!(sender, dyn Droppable)
 }
 
 /// A sender that is taken out when it is connected: what lies in a box without its type cannot be moved otherwise.
@@ -51,8 +46,7 @@ where
         let sender = self.0.take().expect("a boxed sender is connected once");
         let allocator = receiver.env().allocator().clone();
         let work = FrameBox::new_in(allocator, Sender::connect(sender, receiver));
-        // SAFETY: unsizing does not change the address.
-        FrameBox::into_pin(unsafe { work.with_pointer(|work| work as *mut dyn Operation) })
+        FrameBox::into_pin(unsize_box!(work, dyn Operation))
     }
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {

@@ -14,8 +14,8 @@ use crate::operation::{Children, EnvAbove};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Operation;
 use convoke_core::raw::ScopedEnv;
-use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{Slot, WorkRef};
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
 /// A group of senders, and the function that turns the outcomes of its children into one.
@@ -181,8 +181,9 @@ impl Borrowed {
     }
 }
 
-/// The address of the operation that children report to.
-pub struct GatherParent<G, R>(NonNull<Gathering<G, R>>)
+/// The address of the operation that children report to. Rules 1 and 2: `start` and each child hold a count, and the
+/// operation is alive until the last one is given back.
+pub struct GatherParent<G, R>(WorkRef<Gathering<G, R>>)
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>;
@@ -248,14 +249,6 @@ where
         // SAFETY: rule 1 of `Gather`: `Gather::connect` passes each slot once, so it is empty. It is part of
         // the operation, which is pinned; rule 1: `start` is its only user.
         unsafe { slot.connect(|| sender.connect(GatherChild { parent: self, index })) };
-    }
-
-    /// Returns the operation. Called by a child that has not given back its count, or by `start`.
-    #[inline]
-    fn operation(&self) -> &Gathering<G, R> {
-        // SAFETY: rules 1 and 2: `start` and each child hold a count, and the operation is alive until the
-        // last one is given back.
-        unsafe { self.0.as_ref() }
     }
 }
 
@@ -345,12 +338,13 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        let parent = GatherParent(NonNull::from(self.as_ref().get_ref()));
+        let this = NonNull::from(self.as_ref().get_ref());
         // SAFETY: rule 1: everything is ours until the children start, and alive until we give back our count
         // (or, with inline children, until `deliver`, which is last). The operation is pinned, so children
         // may point to it.
         unsafe {
-            let this = parent.operation();
+            let parent = GatherParent(WorkRef::new(this));
+            let this = &*parent.0;
             let Some(group) = (*this.group.get()).take() else { return };
             if let Some(receiver) = &*this.receiver.get_const() {
                 this.above.ask(receiver);
@@ -365,10 +359,10 @@ where
             }
             G::start(&this.slots, &Starter(PhantomData));
             if G::COMPLETES.is_inline() {
-                Self::deliver(parent.0);
+                Self::deliver(parent.0.pointer());
             } else {
                 let children = NonNull::from(&*this.borrowed.children);
-                Children::arrive(children, parent.0.cast(), Self::finish);
+                Children::arrive(children, parent.0.pointer().cast(), Self::finish);
             }
         }
     }
@@ -386,7 +380,7 @@ where
         // SAFETY: rule 2: this call holds the child's count, so the operation is alive; nothing is touched
         // after `arrive`.
         unsafe {
-            let parent = self.parent.operation();
+            let parent = &*self.parent.0;
             let stop = G::accept(&*parent.kept.get_const(), self.index, outcome);
             if G::COMPLETES.is_inline() {
                 // Rule 3, the exception: this child and those before it have ended, and those after it have
@@ -403,13 +397,13 @@ where
                 parent.borrowed.children.request_stop(reason);
             }
             let children = NonNull::from(&*parent.borrowed.children);
-            Children::arrive(children, self.parent.0.cast(), Gathering::<G, R>::finish);
+            Children::arrive(children, self.parent.0.pointer().cast(), Gathering::<G, R>::finish);
         }
     }
 
     #[inline]
     fn env(&self) -> &Env {
-        let parent = self.parent.operation();
+        let parent = &*self.parent.0;
         // SAFETY: rules 2 and 3: the child has not arrived, so both are not moved, and read-only.
         unsafe {
             match &*parent.borrowed.env.get_const() {
@@ -421,7 +415,7 @@ where
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        self.parent.operation().above.enclosing()
+        self.parent.0.above.enclosing()
     }
 }
 

@@ -8,10 +8,10 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use convoke_core::Panic;
-use convoke_core::raw::Onward;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::{InPlaceStop, OnStop, RawCallback};
+use convoke_core::raw::{Onward, WorkRef};
 use convoke_core::stop::{StopReason, StopRef};
 
 /// The count of the children of an operation and, once armed, their stop source, which is linked to the
@@ -43,7 +43,7 @@ struct Armed {
 
 /// The callback that passes the parent's stop request on to the children.
 struct StopAll {
-    children: NonNull<Children>,
+    children: WorkRef<Children>,
     owner: NonNull<()>,
     finish: unsafe fn(NonNull<()>),
 }
@@ -74,9 +74,10 @@ impl Children {
         owner: NonNull<()>,
         finish: unsafe fn(NonNull<()>),
     ) -> NonNull<InPlaceStop> {
-        let call = StopAll { children: NonNull::from(self), owner, finish };
-        // SAFETY: no child has started, so this thread is the only user.
-        let armed = unsafe { &mut *self.armed.get() };
+        // SAFETY: no child has started, so this thread is the only user. Rule 3: the callback is removed before the
+        // operation ends, and removal waits for a call that runs.
+        let (armed, children) = unsafe { (&mut *self.armed.get(), WorkRef::new(NonNull::from(self))) };
+        let call = StopAll { children, owner, finish };
         let armed = armed.insert(Armed {
             link: RawCallback::new(call),
             stop: InPlaceStop::new(parent.deadline()),
@@ -164,9 +165,9 @@ impl Children {
 struct Held(StopAll);
 
 impl Held {
+    /// Returns the children, which this count keeps alive: rules 1 and 2.
     fn children(&self) -> &Children {
-        // SAFETY: rules 1 and 2: this is a count, which keeps the operation alive.
-        unsafe { self.0.children.as_ref() }
+        &self.0.children
     }
 }
 
@@ -174,16 +175,14 @@ impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: rule 2: `StopAll::hold` took this count, and it is given back once. Nothing is touched
         // afterwards.
-        unsafe { Children::arrive(self.0.children, self.0.owner, self.0.finish) };
+        unsafe { Children::arrive(self.0.children.pointer(), self.0.owner, self.0.finish) };
     }
 }
 
 impl StopAll {
     /// Takes a count, and returns `None` if the count is zero already.
     fn hold(self) -> Option<Held> {
-        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for the call
-        // that this is part of.
-        unsafe { self.children.as_ref() }.hold().then(|| Held(self))
+        self.children.hold().then(|| Held(self))
     }
 
     /// Gives back the count that `pass_on` took.
@@ -191,9 +190,9 @@ impl StopAll {
     /// # Safety
     /// Called once, with the address of armed `Children` of which the caller has a count.
     unsafe fn release(children: NonNull<()>) {
-        let children = children.cast::<Children>();
         // SAFETY: rule 2: the count that `pass_on` took keeps the operation alive.
-        let parent = unsafe { children.as_ref() }.armed().map(|armed| armed.parent);
+        let children = unsafe { WorkRef::new(children.cast::<Children>()) };
+        let parent = children.armed().map(|armed| armed.parent);
         if let Some((owner, finish)) = parent {
             drop(Held(Self { children, owner, finish }));
         }
@@ -220,7 +219,7 @@ impl OnStop for StopAll {
         let children = ManuallyDrop::new(held).0.children;
         // SAFETY: rule 2: the count keeps the operation, and its stop source, alive until `release` gives it
         // back, once.
-        Some(unsafe { Onward::in_place(stop.as_ref(), children.cast(), Self::release) })
+        Some(unsafe { Onward::in_place(stop.as_ref(), children.pointer().cast(), Self::release) })
     }
 }
 

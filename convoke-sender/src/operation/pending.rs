@@ -156,9 +156,9 @@ impl<W: Until> Operation for Pending<W> {
     unsafe fn start(self: Pin<&mut Self>) {
         let this = self.as_ref().get_ref();
         let core = NonNull::from(this).cast::<Core<W::Given, W::GivenError>>();
-        // SAFETY: rule 2: `start` has not arrived, so `wait` is read and not moved, and pinned with `self`.
-        let wait = unsafe { Pin::new_unchecked(&*this.wait.get_const()) };
-        wait.begin(&Starting { operation: this }, Completion { core });
+        // SAFETY: rule 2: `start` has not arrived, so both are read and not moved, and pinned with `self`.
+        let (wait, receiver) = unsafe { (Pin::new_unchecked(&*this.wait.get_const()), this.receiver()) };
+        wait.begin(&Starting { operation: this, receiver }, Completion { core });
         // SAFETY: rule 2: `start` arrives, once, and this is its last step.
         unsafe { Core::arrive(core) };
     }
@@ -167,14 +167,14 @@ impl<W: Until> Operation for Pending<W> {
 /// A wait that begins: what [`Until::begin`] may use of the operation.
 pub struct Starting<'a, W: Until> {
     operation: &'a Pending<W>,
+    receiver: &'a W::Receiver,
 }
 
 impl<W: Until> Starting<'_, W> {
     /// Returns the environment of the receiver.
     #[inline]
     pub fn env(&self) -> &Env {
-        // SAFETY: rule 2: this exists only in `start`, before that arrives.
-        unsafe { self.operation.receiver() }.env()
+        self.receiver.env()
     }
 }
 

@@ -13,6 +13,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::KeptFrame;
+use convoke_core::unsize_box;
 
 use super::exchange::{Exchange, Identity, Settled};
 use crate::framed::Framed;
@@ -79,10 +80,7 @@ impl<T, F: ?Sized> Body<T, F> {
 impl<'a, T, F: Future + Send + 'a> Body<T, F> {
     /// Erases the type of the body.
     pub(super) fn erased(self) -> Body<T, dyn Future<Output = F::Output> + Send + 'a> {
-        // SAFETY: the cast only adds a vtable: the address is the same.
-        Body(unsafe {
-            self.0.with_pointer(|body| body as *mut InMemory<T, dyn Future<Output = F::Output> + Send + 'a>)
-        })
+        Body(self.0.map(|body| unsize_box!(body, InMemory<T, dyn Future<Output = F::Output> + Send + 'a>)))
     }
 }
 

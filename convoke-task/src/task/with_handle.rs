@@ -56,12 +56,19 @@ impl<K: HandleKind> Shared<K> {
     /// The distance from the start of the child, in bytes.
     const OFFSET: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
 
-    /// Takes the waker. The caller owns it by rule 2: the child between `Wake` and `left`, or a local handle, to which
-    /// rule 3 gives both ends.
+    /// Calls `f` with the stored waker. The caller owns it by rule 2: the child between `Wake` and `left`, the handle
+    /// before the first `wait` and between `change` and `changed`, or a local handle, to which rule 3 gives both ends.
+    /// `f` runs no code of the program, which might come back here.
+    #[inline]
+    fn with_waker<R>(&self, f: impl FnOnce(&mut Option<Waker>) -> R) -> R {
+        // SAFETY: rule 2: the callers own the waker, and `f` does not come back.
+        f(unsafe { (*self.waker.get()).waker() })
+    }
+
+    /// Takes the waker, which the caller owns.
     #[inline]
     fn take_waker(&self) -> Option<Waker> {
-        // SAFETY: rule 2: the callers own the waker.
-        unsafe { (*self.waker.get()).waker().take() }
+        self.with_waker(Option::take)
     }
 }
 
@@ -367,14 +374,15 @@ impl<T, K: HandleKind> Join<T, K> {
     /// Returns `Done` if the outcome is there. Otherwise stores the waker in the child.
     #[inline]
     fn peek_or_wait(&mut self, waker: &Waker) -> Peek {
-        let Shared { rendezvous, waker: slot, .. } = self.shared();
+        let shared = self.shared();
+        let rendezvous = &shared.rendezvous;
         let identity = WakerMark::of(waker);
         if rendezvous.peek() == Peek::Done {
             return Peek::Done;
         }
         let stored = if K::LOCAL {
-            // SAFETY: rules 2 and 3: the waker is the child's, which does not touch it while this thread is in here.
-            unsafe { (*slot.get()).waker() }.as_ref().map(WakerMark::of)
+            // Rules 2 and 3: the waker is the child's, which does not touch it while this thread is in here.
+            shared.with_waker(|stored| stored.as_ref().map(WakerMark::of))
         } else {
             self.stored.into()
         };
@@ -383,9 +391,8 @@ impl<T, K: HandleKind> Join<T, K> {
         }
         // Cloned before the exchange: the child waits during the change, and a clone may run foreign code.
         let waker = waker.clone();
-        // SAFETY: rule 2: the waker belongs to this thread before the first `wait`, and between `change` and
-        // `changed`. Nothing else runs in here.
-        let put = || unsafe { (*slot.get()).waker().replace(waker) };
+        // Called before the first `wait`, or between `change` and `changed`: rule 2.
+        let put = || shared.with_waker(|stored| stored.replace(waker));
         if stored.is_some() {
             if rendezvous.change() == Peek::Done {
                 return Peek::Done;
