@@ -55,7 +55,7 @@ pub mod raw {
         CALLS_PER_CHECK, EmbeddedLoop, LoopTimer, Moment, RUNS_PER_CHECK, Sleeper, count_call,
     };
     #[doc(hidden)]
-    pub use crate::run_loop::{Runner, Shared};
+    pub use crate::run_loop::{Runner, SharedLoop};
     pub use crate::run_loop::{TimerBy, TimerOfProcess};
     #[doc(hidden)]
     pub use crate::start_thread::start_thread;

@@ -29,10 +29,10 @@ pub(crate) static CONNECTION: Local<Connection> = Local::inherited("HTTP connect
 /// ```
 #[derive(Clone)]
 pub struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnection>,
 }
 
-struct Shared {
+struct SharedConnection {
     peer: Address,
     is_encrypted: bool,
     stop: StopToken,
@@ -49,7 +49,15 @@ impl Connection {
         stop: StopToken,
         upgrades: Supervisor<(), AnyError>,
     ) -> Self {
-        Self { shared: Arc::new(Shared { peer, is_encrypted, stop, upgrades, requests: Mutex::new(None) }) }
+        Self {
+            shared: Arc::new(SharedConnection {
+                peer,
+                is_encrypted,
+                stop,
+                upgrades,
+                requests: Mutex::new(None),
+            }),
+        }
     }
 
     /// Returns the connection of the request that the current task works on; `None` outside a request.

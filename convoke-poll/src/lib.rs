@@ -2,7 +2,7 @@
 //! when a socket is ready, and the driver then performs the operation.
 //!
 //! # How the parts work together
-//! A source (`source`) wraps a socket and its `State`. An attempt checks `readiness`, makes the system call,
+//! A source (`source`) wraps a socket and its `SourceState`. An attempt checks `readiness`, makes the system call,
 //! and reports a failure back to `readiness`. A task or an operation that would block joins a waiting list in
 //! `state`, under the lock of that list and only if `readiness` still says "not ready". Any thread may do all
 //! of that.

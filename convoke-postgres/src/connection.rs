@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement, ToStatement};
 
 use crate::error::Error;
 use crate::session::Session;
-use crate::shared::Shared;
+use crate::shared::PoolState;
 use crate::status::State;
 use crate::surroundings::Surroundings;
 
@@ -24,7 +24,7 @@ use crate::surroundings::Surroundings;
 /// answer in time is cut. Settings, temporary tables and advisory locks of the session stay. Dropped without a
 /// close, it is not handed out again.
 pub struct Connection {
-    pool: Arc<Shared>,
+    pool: Arc<PoolState>,
     /// `Some` until it is closed or dropped.
     session: Option<Session>,
 }
@@ -45,7 +45,7 @@ macro_rules! statements {
 }
 
 impl Connection {
-    pub(crate) fn new(pool: Arc<Shared>, session: Session) -> Self {
+    pub(crate) fn new(pool: Arc<PoolState>, session: Session) -> Self {
         Self { pool, session: Some(session) }
     }
 

@@ -11,7 +11,7 @@ use convoke_task::{Scope, ensure, scope};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::options::PoolOptions;
-use crate::shared::Shared;
+use crate::shared::PoolState;
 use crate::transaction::{Begin, Transaction};
 
 /// Pool of connections to PostgreSQL: [`PoolOptions::run`] opens one. A clone is the same pool.
@@ -20,7 +20,7 @@ use crate::transaction::{Begin, Transaction};
 /// statements.
 #[derive(Clone)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
 }
 
 /// Number of connections of a [`Pool`]: see [`Pool::status`].
@@ -74,7 +74,7 @@ impl PoolOptions {
         let mut output = None;
         let returned = &mut output;
         scope(async move |s: Scope<()>| {
-            let pool = Pool { shared: Arc::new(Shared::new(self, s)) };
+            let pool = Pool { shared: Arc::new(PoolState::new(self, s)) };
             let closed = pool.clone();
             let ended = ensure(async move |_: Exit| closed.shared.close().await, body(pool)).await;
             *returned = Some(ended);
@@ -181,7 +181,7 @@ impl Pool {
         PoolStatus { connections, free }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<PoolState> {
         &self.shared
     }
 }

@@ -22,7 +22,7 @@ use crate::session::{Session, Slot};
 use crate::surroundings::Surroundings;
 
 /// State of a pool.
-pub(crate) struct Shared {
+pub(crate) struct PoolState {
     pub(crate) surroundings: Arc<Surroundings>,
     bound: Arc<Semaphore>,
     free: Mutex<Free>,
@@ -41,7 +41,7 @@ struct Free {
     is_closed: bool,
 }
 
-impl Shared {
+impl PoolState {
     pub(crate) fn new(options: PoolOptions, scope: Scope<()>) -> Self {
         let bound = Arc::new(Semaphore::new(options.connections));
         let surroundings = Arc::new(Surroundings { options, scope });
@@ -173,7 +173,7 @@ impl Shared {
 struct Offer {
     session: Option<Session>,
     /// `None` for a connection that is good for this one task only.
-    giver: Option<Arc<Shared>>,
+    giver: Option<Arc<PoolState>>,
 }
 
 impl Drop for Offer {
@@ -185,7 +185,7 @@ impl Drop for Offer {
 }
 
 /// Counts a connection.
-struct Alive(Arc<Shared>);
+struct Alive(Arc<PoolState>);
 
 impl Drop for Alive {
     fn drop(&mut self) {

@@ -108,3 +108,14 @@ pub use sim::{
     simulate_replayed_by,
 };
 pub use world::{Fault, Link, TRACE_EVENTS, TRACE_LINES, TraceLine};
+
+pub mod raw {
+    //! The parts that are tested on their own.
+
+    #[doc(hidden)]
+    pub use crate::clock::{Clock, START_OF_DAY};
+    #[doc(hidden)]
+    pub use crate::explore::alone::chosen;
+    #[doc(hidden)]
+    pub use crate::world::hosts::addresses_of_hosts;
+}

@@ -70,7 +70,7 @@ pub use flow::{
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use generator::{Generator, Yielder, generator};
 pub use launch::{BlockOn, Launch, Launched, block_on, block_on_with, launch};
-pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
+pub use limits::{Elapsed, shield, stop_after, timeout, timeout_at};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
 #[cfg(feature = "pool")]

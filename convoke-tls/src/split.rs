@@ -19,19 +19,19 @@ use crate::stream::TlsStream;
 
 /// The read half of a [`TlsStream`].
 pub struct TlsReadHalf<S> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<SharedStream<S>>,
 }
 
 /// The write half of a [`TlsStream`]. Close it to send close_notify: dropping it sends nothing.
 pub struct TlsWriteHalf<S> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<SharedStream<S>>,
 }
 
 impl<S> TlsStream<S> {
     /// Splits the stream into two halves, for two tasks.
     pub fn into_split(self) -> (TlsReadHalf<S>, TlsWriteHalf<S>) {
         let slot = Slot { stream: Some(Box::new(self)), waiting: [None, None] };
-        let shared = Arc::new(Shared { slot: Mutex::new(slot), sending: Arc::default() });
+        let shared = Arc::new(SharedStream { slot: Mutex::new(slot), sending: Arc::default() });
         (TlsReadHalf { shared: shared.clone() }, TlsWriteHalf { shared })
     }
 }
@@ -42,7 +42,7 @@ enum Half {
     Write = 1,
 }
 
-struct Shared<S> {
+struct SharedStream<S> {
     slot: Mutex<Slot<S>>,
     sending: Arc<Sending>,
 }
@@ -77,7 +77,7 @@ impl Wake for Sending {
     }
 }
 
-impl<S> Shared<S> {
+impl<S> SharedStream<S> {
     fn lock(&self) -> MutexGuard<'_, Slot<S>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +117,7 @@ impl<S> Shared<S> {
 
 /// The stream while a half polls it. It goes back also if the poll panics.
 struct Taken<'a, S> {
-    shared: &'a Shared<S>,
+    shared: &'a SharedStream<S>,
     stream: Option<Box<TlsStream<S>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Time: sleeping, intervals, the clock of the running task, the time of day, and limits: [`timeout()`], [`deadline()`], [`stop_after()`].
+//! Time: sleeping, intervals, the clock of the running task, the time of day, and limits: [`timeout()`], [`timeout_at()`], [`stop_after()`].
 
 #[doc(inline)]
 pub use convoke_exec::time::*;
@@ -6,4 +6,4 @@ pub use convoke_exec::time::*;
 #[doc(inline)]
 pub use convoke_io::context::time_of_day;
 #[doc(inline)]
-pub use convoke_task::limits::{Elapsed, StopAfter, Timeout, deadline, stop_after, timeout};
+pub use convoke_task::limits::{Elapsed, StopAfter, Timeout, stop_after, timeout, timeout_at};

@@ -78,12 +78,12 @@ unsafe impl<V: Send, E: Send, O: Operation> Send for Adopted<V, E, O> {}
 #[repr(C)]
 struct Storage<V, E, O> {
     /// First, so that its address is that of the storage.
-    shared: Shared<V, E>,
+    shared: SharedStorage<V, E>,
     operation: Slot<O>,
 }
 
 /// The part of the storage that does not depend on the type of the operation.
-struct Shared<V, E> {
+struct SharedStorage<V, E> {
     rendezvous: Rendezvous,
     memory: AdoptedMemory,
     waker: UnsafeCell<Option<Waker>>,
@@ -96,7 +96,7 @@ struct Shared<V, E> {
 
 /// Takes the outcome of an adopted operation.
 pub struct AdoptedReceiver<V, E> {
-    shared: NonNull<Shared<V, E>>,
+    shared: NonNull<SharedStorage<V, E>>,
 }
 
 // SAFETY: rule 2: the operation completes it once, on any thread. `start` requires that the outcome is
@@ -125,7 +125,7 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         // future.
         let this = unsafe {
             let stop = NonNull::new_unchecked(&raw mut (*storage.as_ptr()).shared.stop);
-            let shared = Shared {
+            let shared = SharedStorage {
                 rendezvous: Rendezvous::new(),
                 memory,
                 waker: UnsafeCell::new(None),
@@ -229,7 +229,7 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
 }
 
 impl<V, E, O: Operation> Adopted<V, E, O> {
-    fn shared(&self) -> &Shared<V, E> {
+    fn shared(&self) -> &SharedStorage<V, E> {
         // SAFETY: rule 4: the storage has not been freed, because `self` still exists and so has not taken
         // the outcome.
         unsafe { &self.storage.as_ref().shared }
@@ -279,7 +279,7 @@ impl<V, E, O: Operation> Storage<V, E, O> {
     ///
     /// # Safety
     /// As for [`clear`](Storage::clear); `shared` is the first field of a storage of this type.
-    unsafe fn free(shared: NonNull<Shared<V, E>>) {
+    unsafe fn free(shared: NonNull<SharedStorage<V, E>>) {
         // SAFETY: `shared` is the first field (`repr(C)`). Rule 4: the rendezvous has told the caller to free it.
         // A panic of the value's destructor has been reported by the panic hook.
         unsafe {

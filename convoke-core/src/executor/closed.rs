@@ -10,7 +10,7 @@
 //! Owners are compared by their id. Owners without one get no remote wakes.
 
 use super::OwnerId;
-use super::owner_thread::Shared;
+use super::owner_thread::SharedOwner;
 use crate::Panic;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, process_static, thread_mark};
 
@@ -21,7 +21,7 @@ struct Entry {
     thread: u64,
     depth: usize,
     /// The owner, if there may be wakes to run.
-    wakes: Option<Arc<Shared>>,
+    wakes: Option<Arc<SharedOwner>>,
 }
 
 struct Registry {
@@ -71,7 +71,7 @@ pub(super) struct ActingOwner(OwnerId);
 impl ActingOwner {
     /// Makes this thread the acting owner of an owner that it closes, with wakes to run. Waits only for
     /// [`Exclusive`]: before it is closed, no other thread acts for it.
-    pub(super) fn closing(owner: &Arc<Shared>) -> Option<Self> {
+    pub(super) fn closing(owner: &Arc<SharedOwner>) -> Option<Self> {
         let Exclusive(acting) = Exclusive::new(owner.id());
         if let Some(entry) = REGISTRY.entries().find(owner.id()) {
             entry.wakes = Some(owner.clone());
@@ -81,7 +81,7 @@ impl ActingOwner {
 
     /// Makes this thread the acting owner, with wakes to run. If another thread is, leaves the wakes to it
     /// and returns `None`.
-    pub(super) fn enter(owner: &Arc<Shared>) -> Option<Self> {
+    pub(super) fn enter(owner: &Arc<SharedOwner>) -> Option<Self> {
         if owner.id() == OwnerId::NONE {
             return None;
         }

@@ -5,7 +5,7 @@
 //! 1. At most one thread has entered an owner at a time. [`OwnerThread::enter`] requires that of its caller.
 //! 2. After an owner is closed, only its acting thread enters it (`closed.rs`).
 //! 3. The header is posted by the thread that sends the first wake to an empty list, and not again before it
-//!    was called. The posted header holds a count of `Shared`: an executor may drop the handle that the owner
+//!    was called. The posted header holds a count of `SharedOwner`: an executor may drop the handle that the owner
 //!    came from before it runs the work it was given.
 
 #![allow(unsafe_code)]
@@ -62,12 +62,12 @@ impl OwnerId {
 /// The owner of all tasks of an executor that runs its work on one thread at a time.
 pub struct OwnerThread {
     id: OwnerId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedOwner>,
 }
 
 /// The part of an owner that its posted header keeps alive.
 #[repr(C)]
-pub(super) struct Shared {
+pub(super) struct SharedOwner {
     /// First, so that its address is that of the whole. Not a cell of a model, which has other fields first.
     header: UnsafeCell<Header>,
     id: OwnerId,
@@ -92,10 +92,10 @@ pub struct RemoteWake {
 
 // SAFETY: rule 3: the header is posted once at a time, and its link belongs to the holder of the runnable.
 // The other fields are immutable, atomic or behind a mutex.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedOwner {}
 // SAFETY: no field is bound to a thread. Rule 1 is about the threads that enter, and not about the one that
 // holds this.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedOwner {}
 // SAFETY: it is sent to the owner thread, and run there: the tasks that call `OwnerThread::send` hold a count
 // for it.
 unsafe impl Send for RemoteWake {}
@@ -123,8 +123,8 @@ impl OwnerThread {
     /// Creates an owner whose own thread is this one.
     pub fn new() -> Self {
         let id = next_id();
-        let shared = Arc::new(Shared {
-            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Shared::called) })),
+        let shared = Arc::new(SharedOwner {
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(SharedOwner::called) })),
             id,
             closed: AtomicBool::new(false),
             thread: thread_mark(),
@@ -188,11 +188,11 @@ impl OwnerThread {
     pub unsafe fn send(&self, wake: RemoteWake) -> Option<Runnable> {
         let mut wakes = self.shared.wakes();
         wakes.list.push(wake);
-        Shared::runnable(&self.shared, wakes)
+        SharedOwner::runnable(&self.shared, wakes)
     }
 }
 
-impl Shared {
+impl SharedOwner {
     pub(super) fn id(&self) -> OwnerId {
         self.id
     }

@@ -12,7 +12,7 @@ use crossbeam_deque::Worker as Deque;
 
 use super::ThreadPool;
 use super::port::PoolContext;
-use super::shared::Shared;
+use super::shared::SharedPool;
 use super::sleepers::MAX_WORKERS;
 use super::worker::Worker;
 use crate::start_thread::start_thread;
@@ -120,7 +120,7 @@ impl ThreadPoolBuilder {
             let message = format!("a pool must have between 1 and {MAX_WORKERS} threads, not {threads}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let shared = Shared::new(threads, self.queue_limit, self.allocator, self.on_panic);
+        let shared = SharedPool::new(threads, self.queue_limit, self.allocator, self.on_panic);
         let deques: Vec<_> = (0..threads).map(|_| Deque::new_fifo()).collect();
         let stealers: Arc<[_]> = deques.iter().map(Deque::stealer).collect();
         let mut pool = ThreadPool::without_threads(shared.clone(), self.context);

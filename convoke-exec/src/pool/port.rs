@@ -10,17 +10,17 @@ use convoke_core::raw::sync::Arc;
 
 use super::gate::{InsideGate, PoolGate};
 use super::priority::Priority;
-use super::shared::Shared;
+use super::shared::SharedPool;
 use super::worker::Worker;
 
 /// The context that an executor of a pool returns.
 pub(super) type PoolContext = dyn Any + Send + Sync;
 
 /// The leaked part of a pool. An executor points into it with a plain reference: a reference count that many
-/// threads change would cost more than all the rest of a post. It is small; the [`Shared`] block behind the
+/// threads change would cost more than all the rest of a post. It is small; the [`SharedPool`] block behind the
 /// gate is freed with the pool.
 pub(super) struct LeakedPool {
-    gate: PoolGate<Shared>,
+    gate: PoolGate<SharedPool>,
     /// One for each priority. They point back here, so they are created after this.
     ports: OnceLock<[Port; 3]>,
     /// The context of the pool, if it has one. It stays as long as the executors, which return a reference to it.
@@ -46,7 +46,7 @@ pub(super) struct Port {
 
 impl LeakedPool {
     /// Leaks the handle part for this block.
-    pub(super) fn leak(shared: &Arc<Shared>, context: Option<&'static PoolContext>) -> &'static Self {
+    pub(super) fn leak(shared: &Arc<SharedPool>, context: Option<&'static PoolContext>) -> &'static Self {
         static NEWEST: Mutex<Option<&'static LeakedPool>> = Mutex::new(None);
         let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
         let pool: &'static Self = Box::leak(Box::new(Self {
@@ -108,7 +108,7 @@ impl Port {
 
     /// Returns the shared block, unless the pool is dropped.
     #[inline]
-    fn shared(&self) -> Option<InsideGate<'_, Shared>> {
+    fn shared(&self) -> Option<InsideGate<'_, SharedPool>> {
         self.pool.gate.enter()
     }
 
@@ -140,7 +140,7 @@ impl Port {
         Ok(())
     }
 
-    fn push_by_priority(&'static self, shared: &Shared, runnable: Runnable) -> Result<(), Runnable> {
+    fn push_by_priority(&'static self, shared: &SharedPool, runnable: Runnable) -> Result<(), Runnable> {
         if Worker::is_current(self) {
             shared.priorities.push_from_inside(self.priority, runnable)
         } else {

@@ -11,14 +11,14 @@ use convoke_core::raw::contain;
 /// The queues and sleepers of a pool. Its workers, the pool itself and, until it is closed, the gate each own
 /// a count of it.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedPool {
     pub(super) priorities: Priorities,
     pub(super) sleepers: Sleepers,
     pub(super) allocator: FrameAllocator,
     on_panic: fn(Panic),
 }
 
-impl Shared {
+impl SharedPool {
     pub(super) fn new(
         threads: usize,
         queue_limit: usize,

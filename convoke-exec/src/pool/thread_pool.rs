@@ -8,7 +8,7 @@ use convoke_core::raw::sync::Arc;
 
 use super::port::{LeakedPool, PoolContext, Port};
 use super::priority::Priority;
-use super::shared::Shared;
+use super::shared::SharedPool;
 use super::{PoolExecutor, ThreadPoolBuilder};
 
 /// A work-stealing pool of threads.
@@ -33,7 +33,7 @@ use super::{PoolExecutor, ThreadPoolBuilder};
 /// ```
 #[derive(Debug)]
 pub struct ThreadPool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
     leaked: &'static LeakedPool,
     handles: Vec<JoinHandle<()>>,
 }
@@ -52,7 +52,7 @@ impl ThreadPool {
         ThreadPoolBuilder::new()
     }
 
-    pub(super) fn without_threads(shared: Arc<Shared>, context: Option<&'static PoolContext>) -> Self {
+    pub(super) fn without_threads(shared: Arc<SharedPool>, context: Option<&'static PoolContext>) -> Self {
         let leaked = LeakedPool::leak(&shared, context);
         Self { shared, leaked, handles: Vec::new() }
     }

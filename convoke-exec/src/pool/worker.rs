@@ -12,7 +12,7 @@ use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 use super::port::Port;
 use super::priorities::PrioritySignals;
 use super::priority::{HIGH_IN_A_ROW, OTHERS_EACH, Priority};
-use super::shared::Shared;
+use super::shared::SharedPool;
 use super::sleepers::Searching;
 
 /// Largest number of pieces that are taken from the injector at once. Other workers can steal the rest of a
@@ -31,7 +31,7 @@ const STEAL_DELAY_SPINS: usize = 128;
 
 /// The state of one worker, on the stack of its thread.
 pub(super) struct Worker {
-    shared: SharedArc<Shared>,
+    shared: SharedArc<SharedPool>,
     /// The port whose posts go to the deque: the one of normal priority.
     port: &'static Port,
     index: usize,
@@ -57,7 +57,7 @@ thread_local! {
 impl Worker {
     /// Runs a worker thread. Returns when the pool stops.
     pub(super) fn run(
-        shared: SharedArc<Shared>,
+        shared: SharedArc<SharedPool>,
         port: &'static Port,
         index: usize,
         deque: Deque<Runnable>,

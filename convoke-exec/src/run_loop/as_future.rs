@@ -14,7 +14,7 @@ use std::time::Instant;
 use pin_project_lite::pin_project;
 
 use super::loop_timer::{LoopTimer, TimerBy, TimerOfProcess};
-use super::{RunLoop, Shared, lock};
+use super::{RunLoop, SharedLoop, lock};
 
 /// Number of pieces of work that one poll of a [`LoopFuture`] runs at most, unless the program says otherwise.
 pub const PIECES_PER_POLL: usize = 64;
@@ -152,7 +152,7 @@ impl<T: LoopTimer> Future for LoopFuture<'_, T> {
     }
 }
 
-impl Shared {
+impl SharedLoop {
     /// Stores the waker of the task that drives the loop, unless it is there.
     fn store_driver(&self, waker: &Waker) {
         if lock(&self.driven_by).as_ref().is_some_and(|stored| stored.will_wake(waker)) {

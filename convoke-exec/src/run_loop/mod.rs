@@ -86,16 +86,16 @@ pub struct RunLoop {
 /// Executor of a [`RunLoop`] or an [`EmbeddedLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
 #[derive(Clone)]
 pub struct RunLoopExecutor {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLoop>,
 }
 
 // SAFETY: the header in `no_op` is touched by the one caller of `finish` that posts it, and then by the loop;
 // everything else is `Sync`.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedLoop {}
 
 /// The part of a run loop that other threads can reach.
 #[doc(hidden)]
-pub struct Shared {
+pub struct SharedLoop {
     /// The owner thread of the tasks that live here. The runner enters it while it runs. `None` for an embedded
     /// loop: its tasks may be run by any thread, one at a time.
     owner: Option<OwnerThread>,
@@ -276,7 +276,7 @@ impl RunLoopExecutor {
         // The clock of a sleeper may be behind that of the machine.
         let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedLoop {
                 owner_id: owner.as_ref().map_or(OwnerId::NOBODY, OwnerThread::id),
                 owner,
                 inbox: Inbox::new(),
@@ -319,7 +319,7 @@ impl RunLoopExecutor {
     /// If the result is used to run the loop, no other thread runs it meanwhile: a thread that runs a loop is the
     /// owner of its tasks.
     #[doc(hidden)]
-    pub unsafe fn shared(&self) -> &Shared {
+    pub unsafe fn shared(&self) -> &SharedLoop {
         &self.shared
     }
 
@@ -402,7 +402,7 @@ impl Executor for RunLoopExecutor {
     }
 }
 
-impl Shared {
+impl SharedLoop {
     fn now(&self) -> Instant {
         self.sleeper().map_or_else(Instant::now, GuardedSleeper::now)
     }
@@ -479,8 +479,8 @@ impl fmt::Debug for RunLoopExecutor {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("SharedLoop").finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ use convoke_core::raw::watching::set_aside;
 use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
-use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, Shared, blocked};
+use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, SharedLoop, blocked};
 
 /// Largest number of timers that are called in one check. What they post runs before more are called, while
 /// it is in the cache.
@@ -55,14 +55,14 @@ thread_local! {
 
 /// The innermost loop that a thread runs: both references are set, or none.
 struct Running {
-    shared: ScopedRef<Shared>,
+    shared: ScopedRef<SharedLoop>,
     runner: ScopedRef<Runner>,
 }
 
 impl Running {
     /// Calls `f` with both, if this thread runs a loop.
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&Shared, &Runner) -> R) -> Option<R> {
+    fn with<R>(&self, f: impl FnOnce(&SharedLoop, &Runner) -> R) -> Option<R> {
         self.shared.with(|shared| self.runner.with(|runner| Some(f(shared?, runner?))))
     }
 }
@@ -82,14 +82,14 @@ impl Runner {
     }
 
     /// Returns true if this thread runs that loop, and it is the innermost one.
-    pub(super) fn is_running(shared: &Shared) -> bool {
+    pub(super) fn is_running(shared: &SharedLoop) -> bool {
         RUNNING.with(|running| running.shared.is(shared))
     }
 
     /// Queues work that the loop's own work posts, without an atomic operation. Returns it if this thread
     /// does not run that loop.
     #[inline]
-    pub(super) fn post_local(shared: &Shared, runnable: Runnable) -> Result<(), Runnable> {
+    pub(super) fn post_local(shared: &SharedLoop, runnable: Runnable) -> Result<(), Runnable> {
         RUNNING.with(|running| {
             running.runner.with(|runner| match runner {
                 Some(runner) if running.shared.is(shared) => {
@@ -160,7 +160,7 @@ impl Runner {
     }
 
     /// Calls `f` as a piece of work of the loop is called: this thread runs the loop meanwhile.
-    fn enter<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
+    fn enter<R>(&self, shared: &SharedLoop, f: impl FnOnce() -> R) -> R {
         if shared.sleeper().is_none() {
             // To be unparked. A sleeper is woken by its own means.
             *shared.lock_runner() = Some(thread::current());
@@ -183,7 +183,7 @@ impl Runner {
 
     /// Runs until `finish` was called and the queue is empty. Returns the number of pieces.
     #[track_caller]
-    pub(super) fn run(&self, shared: &Shared) -> usize {
+    pub(super) fn run(&self, shared: &SharedLoop) -> usize {
         let place = Location::caller();
         self.enter(shared, || {
             let mut ran = 0;
@@ -208,7 +208,7 @@ impl Runner {
     #[track_caller]
     pub(super) fn run_while(
         &self,
-        shared: &Shared,
+        shared: &SharedLoop,
         until: Option<Instant>,
         mut goes_on: impl FnMut(Moment) -> bool,
     ) {
@@ -231,7 +231,7 @@ impl Runner {
     }
 
     /// Marks the loop as asleep, unless there is work to run: see [`RunLoop::doze`](super::RunLoop::doze).
-    pub(super) fn doze(&self, shared: &Shared) -> bool {
+    pub(super) fn doze(&self, shared: &SharedLoop) -> bool {
         let dozes = self.is_empty() && shared.inbox.fall_asleep();
         // Pairs with the fence in `arm`, as in `sleep`: either the caller sees the timer in the time that it
         // asks for next, or `arm` sees that the loop is asleep and wakes it.
@@ -240,19 +240,19 @@ impl Runner {
     }
 
     /// Runs until nothing is queued, or `most` pieces have run. Returns the number of pieces.
-    pub(super) fn run_ready(&self, shared: &Shared, most: usize) -> usize {
+    pub(super) fn run_ready(&self, shared: &SharedLoop, most: usize) -> usize {
         self.enter(shared, || core::iter::from_fn(|| self.next(shared).map(Runnable::run)).take(most).count())
     }
 
     /// Calls `f` as a piece of work is called.
     #[cfg(feature = "testing")]
-    pub(super) fn within<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
+    pub(super) fn within<R>(&self, shared: &SharedLoop, f: impl FnOnce() -> R) -> R {
         self.enter(shared, f)
     }
 
     /// Calls `f` as a piece of work is called, and then stops all queued work.
     #[cfg(feature = "testing")]
-    pub(super) fn stop_unrun(&self, shared: &Shared, f: impl FnOnce()) {
+    pub(super) fn stop_unrun(&self, shared: &SharedLoop, f: impl FnOnce()) {
         self.enter(shared, || {
             f();
             loop {
@@ -268,7 +268,7 @@ impl Runner {
     /// Runs until `done` returns true; it is called after each piece of work. Catches the panics of work, and
     /// returns the first one. It never unwinds: queued work points into the stack frame of the caller.
     #[track_caller]
-    pub fn run_until_done(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
+    pub fn run_until_done(&self, shared: &SharedLoop, done: impl Fn() -> bool) -> Option<Panic> {
         let place = Location::caller();
         without_unwinding("a run loop inside `sync_wait`", || {
             self.enter(shared, || {
@@ -298,7 +298,7 @@ impl Runner {
     }
 
     #[inline]
-    fn next(&self, shared: &Shared) -> Option<Runnable> {
+    fn next(&self, shared: &SharedLoop) -> Option<Runnable> {
         let runs_left = self.runs_left.get();
         if runs_left > 0
             && let Some(runnable) = self.waiting.pop()
@@ -312,7 +312,7 @@ impl Runner {
     /// Starts durations, takes the inbox, calls due timers, and returns the next work. Out of line, to keep the path of work
     /// that is already queued short.
     #[inline(never)]
-    fn next_after_check(&self, shared: &Shared) -> Option<Runnable> {
+    fn next_after_check(&self, shared: &SharedLoop) -> Option<Runnable> {
         let unsettled = self.runs_left_unsettled.take();
         let runs_left = unsettled.unwrap_or(self.runs_left.get());
         if unsettled.is_some() {
@@ -364,7 +364,7 @@ impl Drop for Runner {
 }
 
 /// Sleeps until work is posted, a timer is due, or the clock reaches `limit`. `place` is where the program runs the loop.
-fn sleep(shared: &Shared, limit: Option<Instant>, place: &'static Location<'static>) {
+fn sleep(shared: &SharedLoop, limit: Option<Instant>, place: &'static Location<'static>) {
     let earlier = |at: Option<Instant>| at.into_iter().chain(limit).min();
     // This loop may run inside a destructor, and wait for work that was refused further up on the stack.
     if Runnable::stop_deferred() {

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::{ArmedTimer, IdleTimer, Timers, contain, report_panic};
 
-use super::Shared;
+use super::SharedLoop;
 use super::runner::Runner;
 use crate::time::queue::AfterArm;
 
 // SAFETY: the queue keeps the contract of `Timers`. The block outlives each call of a timer: the runner that
 // makes it holds a handle.
-unsafe impl Timers for Shared {
+unsafe impl Timers for SharedLoop {
     fn now(&self) -> Instant {
-        Shared::now(self)
+        SharedLoop::now(self)
     }
 
     fn arm(&self, timer: IdleTimer, at: Instant) {
@@ -39,7 +39,7 @@ unsafe impl Timers for Shared {
             Runner::settle_next();
             return None;
         }
-        let at = Shared::now(self) + duration;
+        let at = SharedLoop::now(self) + duration;
         self.arm(timer, at);
         Some(at)
     }

@@ -12,7 +12,7 @@ use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
 use convoke_exec::raw::{EmbeddedLoop, Sleeper};
 use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
-use convoke_testing::executor_contract::{ExecutorHarness, Probe, check, check_wrapper};
+use convoke_testing::executor_contract::{ExecutorHarness, WrappedExecutor, check, check_wrapper};
 
 fn pool(threads: usize) -> ThreadPool {
     // A quiet panic handler: the contract suite lets work panic.
@@ -342,7 +342,7 @@ fn an_executor_that_is_equal_to_others_is_detected() {
 /// A wrapper that implements what it must, or says which executor it wraps, or forgets both.
 #[derive(Clone, PartialEq)]
 struct Wrapper {
-    inner: Probe,
+    inner: WrappedExecutor,
     says: bool,
 }
 

@@ -17,7 +17,7 @@ use convoke_net::net::{SocketOption, TcpStream};
 use convoke_task::{Scope, scope, select, shield, timeout};
 use hyper::client::conn::{http1, http2};
 
-use super::Shared;
+use super::SharedClient;
 use super::alarm::Alarm;
 use super::error::{Cause, ClientError, Phase};
 use super::places::Place;
@@ -35,7 +35,7 @@ const PING_TIME: Duration = Duration::from_secs(10);
 type Stream = Secured<TcpStream>;
 
 /// Opens a connection, and runs it to its end.
-pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>, place: Place) {
+pub(super) async fn run_connection(client: Arc<SharedClient>, route: Arc<Route>, place: Place) {
     shield(async {
         let opening = Opening { client: &client, route: &route, place, is_open: false };
         let opened = select! {
@@ -55,7 +55,7 @@ pub(super) async fn run_connection(client: Arc<Shared>, route: Arc<Route>, place
 
 /// A connection that is being opened, as the pool counts it.
 struct Opening<'a> {
-    client: &'a Arc<Shared>,
+    client: &'a Arc<SharedClient>,
     route: &'a Arc<Route>,
     place: Place,
     is_open: bool,
@@ -89,7 +89,7 @@ impl Drop for Opening<'_> {
 
 /// A connection that the pool has.
 struct Open<'a> {
-    client: &'a Arc<Shared>,
+    client: &'a Arc<SharedClient>,
     route: &'a Arc<Route>,
     id: u64,
 }
@@ -101,7 +101,7 @@ impl Drop for Open<'_> {
 }
 
 /// Opens a connection. Returns true if it speaks HTTP/2.
-async fn open(client: &Shared, route: &Route) -> Result<(Stream, bool), ClientError> {
+async fn open(client: &SharedClient, route: &Route) -> Result<(Stream, bool), ClientError> {
     let options = &client.options;
     let (origin, connect_time) = (&route.origin, options.connect_time);
     let peer = route.tunnel.as_ref().map_or(origin, |proxy| &proxy.origin);

@@ -56,11 +56,11 @@ pub enum Phase {
 /// ```
 #[derive(Clone)]
 pub struct ClientError {
-    shared: Arc<Shared>,
+    shared: Arc<ErrorParts>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ErrorParts {
     phase: Phase,
     cause: Cause,
     origin: Option<Origin>,
@@ -86,7 +86,7 @@ pub(super) enum Cause {
 
 impl ClientError {
     pub(super) fn new(phase: Phase, cause: Cause) -> Self {
-        Self { shared: Arc::new(Shared { phase, cause, origin: None, may_have_been_processed: false }) }
+        Self { shared: Arc::new(ErrorParts { phase, cause, origin: None, may_have_been_processed: false }) }
     }
 
     pub(super) fn failed(phase: Phase, error: impl Into<AnyError>) -> Self {
@@ -101,7 +101,11 @@ impl ClientError {
     pub(super) fn of(self, origin: &Origin, may_have_been_processed: bool) -> Self {
         match Arc::try_unwrap(self.shared) {
             Ok(shared) if shared.origin.is_none() => Self {
-                shared: Arc::new(Shared { origin: Some(origin.clone()), may_have_been_processed, ..shared }),
+                shared: Arc::new(ErrorParts {
+                    origin: Some(origin.clone()),
+                    may_have_been_processed,
+                    ..shared
+                }),
             },
             Ok(shared) => Self { shared: Arc::new(shared) },
             // Shared by requests that wait for one connection: it has its origin, and none was sent.

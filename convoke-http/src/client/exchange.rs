@@ -14,7 +14,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Method, Request, Response, Uri, Version, request};
 use hyper::body::Incoming;
 
-use super::Shared;
+use super::SharedClient;
 use super::basic::basic_of;
 use super::error::{Cause, ClientError, Phase};
 use super::origin::Origin;
@@ -41,7 +41,7 @@ impl Failure {
 
 /// Returns the way of a request to its origin.
 pub(super) fn route_of(
-    client: &Shared,
+    client: &SharedClient,
     head: &request::Parts,
     origin: &Origin,
 ) -> Result<Route, ClientError> {
@@ -68,7 +68,7 @@ pub(super) fn route_of(
 
 /// Takes a connection, sends a request by it, and waits for the head of the response. Calls `reached` at each step.
 pub(super) async fn exchange(
-    client: &Arc<Shared>,
+    client: &Arc<SharedClient>,
     route: &Arc<Route>,
     origin: &Origin,
     (head, body): (request::Parts, Payload),
@@ -110,7 +110,7 @@ pub(super) async fn exchange(
 }
 
 /// Waits for a connection.
-async fn take_connection(client: &Arc<Shared>, route: &Arc<Route>) -> Result<Checkout, ClientError> {
+async fn take_connection(client: &Arc<SharedClient>, route: &Arc<Route>) -> Result<Checkout, ClientError> {
     let mut waiting = match client.pool.acquire(route, client.places.here())? {
         Acquired::Now(checkout) => return Ok(checkout),
         Acquired::Later(waiting, openings) => {

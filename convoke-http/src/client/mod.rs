@@ -111,11 +111,11 @@ use pool::{Openings, Pool};
 /// See the [module](self) for its life and its limits.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClient>,
 }
 
 /// The part of a client that its clones and its connections share.
-struct Shared {
+struct SharedClient {
     pool: Arc<Pool>,
     options: Options,
     places: Places,
@@ -226,7 +226,7 @@ impl Client {
     }
 }
 
-impl Shared {
+impl SharedClient {
     /// Starts the tasks of connections.
     fn open_all(self: &Arc<Self>, openings: Openings) {
         for (route, place) in openings.routes {

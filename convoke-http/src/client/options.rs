@@ -15,7 +15,7 @@ use super::proxy::Proxy;
 use super::route::Versions;
 use super::running::Running;
 use super::tls::Tls;
-use super::{Client, Shared};
+use super::{Client, SharedClient};
 
 /// The default maximum number of connections of a client, to all origins.
 pub const CONNECTIONS: usize = 1024;
@@ -304,7 +304,7 @@ impl ClientBuilder {
         let client = |connections| {
             let pool = Arc::new(Pool::new(connections, bounds));
             Client {
-                shared: Arc::new(Shared {
+                shared: Arc::new(SharedClient {
                     pool,
                     options,
                     places: Places::of_current_task(),

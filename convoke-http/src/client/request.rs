@@ -13,7 +13,7 @@ use convoke_task::schedule::Backoff;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, request};
 use hyper::body::Body;
 
-use super::Shared;
+use super::SharedClient;
 use super::error::ClientError;
 use super::payload::Payload;
 use super::response::Response;
@@ -33,14 +33,14 @@ use crate::report::AnyError;
 /// ```
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
-    client: Arc<Shared>,
+    client: Arc<SharedClient>,
     /// The first thing that was wrong.
     error: Option<ClientError>,
     order: Order,
 }
 
 impl RequestBuilder {
-    pub(super) fn new<U>(client: Arc<Shared>, method: Method, uri: U) -> Self
+    pub(super) fn new<U>(client: Arc<SharedClient>, method: Method, uri: U) -> Self
     where
         U: TryInto<Uri, Error: Into<http::Error>>,
     {
@@ -54,7 +54,7 @@ impl RequestBuilder {
         this
     }
 
-    pub(super) fn from_http<B>(client: Arc<Shared>, request: Request<B>) -> Self
+    pub(super) fn from_http<B>(client: Arc<SharedClient>, request: Request<B>) -> Self
     where
         B: Body<Data: Send, Error: Into<AnyError>> + Send + 'static,
     {
@@ -62,7 +62,7 @@ impl RequestBuilder {
         Self::of(client, head, Payload::stream(body))
     }
 
-    fn of(client: Arc<Shared>, head: request::Parts, body: Payload) -> Self {
+    fn of(client: Arc<SharedClient>, head: request::Parts, body: Payload) -> Self {
         let options = &client.options;
         let order = Order {
             head,

@@ -14,7 +14,7 @@ use convoke_task::scope::ScopeFuture;
 use pin_project_lite::pin_project;
 
 use super::pool::Pool;
-use super::{Client, Shared};
+use super::{Client, SharedClient};
 
 /// The output of the body, which the scope does not know: its children have no part in it.
 type Output<T> = Arc<Mutex<Option<T>>>;
@@ -85,7 +85,7 @@ impl<F: Future> Future for Body<F> {
 }
 
 /// Closes a client.
-struct Close(Arc<Shared>);
+struct Close(Arc<SharedClient>);
 
 impl Drop for Close {
     fn drop(&mut self) {

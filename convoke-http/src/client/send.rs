@@ -8,10 +8,10 @@ use std::time::Instant;
 use convoke_core::raw::sync::Mutex;
 use convoke_exec::time::{now, sleep};
 use convoke_task::schedule::{Backoff, Waits};
-use convoke_task::{current, limits::deadline};
+use convoke_task::{current, limits::timeout_at};
 use http::request;
 
-use super::Shared;
+use super::SharedClient;
 use super::error::{Cause, ClientError, Phase};
 use super::exchange::{Failure, exchange, route_of};
 use super::origin::Origin;
@@ -39,7 +39,7 @@ pub(super) struct Order {
 type Reached = Mutex<(Phase, Option<Origin>)>;
 
 /// Sends a request.
-pub(super) async fn send(client: Arc<Shared>, mut order: Order) -> Result<Response, ClientError> {
+pub(super) async fn send(client: Arc<SharedClient>, mut order: Order) -> Result<Response, ClientError> {
     for (name, value) in &client.options.headers {
         if !order.head.headers.contains_key(name) {
             order.head.headers.append(name, value.clone());
@@ -60,7 +60,7 @@ async fn within(
     following: impl Future<Output = Result<Response, ClientError>>,
     reached: &Reached,
 ) -> Result<Response, ClientError> {
-    match deadline(at, following).await {
+    match timeout_at(at, following).await {
         Ok(result) => result,
         Err(_) => {
             let (phase, origin) = reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -75,7 +75,7 @@ async fn within(
 
 /// Sends a request, and follows redirects.
 async fn follow(
-    client: &Arc<Shared>,
+    client: &Arc<SharedClient>,
     mut order: Order,
     total: Option<(Instant, Duration)>,
     reached: &Reached,
@@ -101,7 +101,7 @@ async fn follow(
 
 /// Sends a request, and does so again as long as that is allowed.
 async fn attempt(
-    client: &Arc<Shared>,
+    client: &Arc<SharedClient>,
     order: &mut Order,
     origin: &Origin,
     total: Option<(Instant, Duration)>,

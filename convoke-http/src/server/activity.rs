@@ -17,10 +17,10 @@ const BUSY_TIME: Duration = Duration::from_secs(1);
 /// The activity of a connection. Its stream, its requests and the task that runs it share this.
 pub(super) struct Activity {
     protocol: Protocol,
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
 }
 
-struct State {
+struct ActivityState {
     /// The number of requests that have begun and not ended.
     requests: usize,
     /// While there is no request: what the connection waits for, and since when. The time is `None` until the task
@@ -67,7 +67,7 @@ pub(super) enum Over {
 
 impl Activity {
     pub(super) fn new(protocol: Protocol) -> Self {
-        let state = State {
+        let state = ActivityState {
             requests: 0,
             awaits: Awaits::Request,
             since: None,
@@ -78,7 +78,7 @@ impl Activity {
         Self { protocol, state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ActivityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

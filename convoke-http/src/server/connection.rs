@@ -17,14 +17,14 @@ use super::activity::Activity;
 use super::protocol::{Agreed, Prefixed, Protocol};
 use super::reply_body::Incomplete;
 use super::requests::Requests;
-use super::{HttpService, Shared, http1, http2};
+use super::{HttpService, SharedServer, http1, http2};
 use crate::connection::{CONNECTION, Connection};
 use crate::report::{AnyError, Report};
 use crate::secured::Secured;
 
 /// Serves a connection. Reports its failures.
 pub(super) async fn serve_connection<S: HttpService, K: Kind>(
-    server: Arc<Shared<S>>,
+    server: Arc<SharedServer<S>>,
     stream: SocketStream<K>,
     peer: Address,
 ) {
@@ -43,7 +43,7 @@ type Begun<K> = Prefixed<Secured<SocketStream<K>>>;
 
 /// Does the handshake and finds out which protocol the client speaks. Returns `None` if the client says nothing.
 async fn begin<S: HttpService, K: Kind>(
-    server: &Shared<S>,
+    server: &SharedServer<S>,
     stream: SocketStream<K>,
 ) -> io::Result<Option<(Begun<K>, Protocol, Agreed)>> {
     let (stream, agreed) = server.tls.secure(stream).await?;
@@ -58,7 +58,7 @@ async fn begin<S: HttpService, K: Kind>(
 
 /// Serves the requests of a connection. After a stop request, those that have begun go on for the grace period.
 async fn converse<S, T>(
-    server: Arc<Shared<S>>,
+    server: Arc<SharedServer<S>>,
     stream: Prefixed<T>,
     protocol: Protocol,
     agreed: Agreed,
@@ -83,7 +83,7 @@ async fn converse<S, T>(
 
 /// Serves requests until the connection ends, and waits for their tasks.
 async fn serve_requests<S, T>(
-    server: Arc<Shared<S>>,
+    server: Arc<SharedServer<S>>,
     stream: Prefixed<T>,
     protocol: Protocol,
     connection: Connection,
@@ -119,7 +119,7 @@ async fn serve_requests<S, T>(
     .await;
 }
 
-impl<S> Shared<S> {
+impl<S> SharedServer<S> {
     /// Reports why hyper has ended a connection.
     fn report_end(&self, peer: Address, error: hyper::Error) {
         let is_ours = error.is_user();
@@ -147,7 +147,7 @@ impl Drop for UnsetRequests<'_> {
 
 /// Reports the requests that had not ended when the grace period of a drain was over.
 struct CutOff<'a, S: HttpService> {
-    server: &'a Shared<S>,
+    server: &'a SharedServer<S>,
     connection: &'a Connection,
     activity: &'a Activity,
     stop: &'a StopToken,

@@ -175,7 +175,7 @@ type OnListening<L> = Box<dyn FnOnce(AddressOf<L>) + Send>;
 type AddressOf<L> = <<L as ListenAt>::Kind as Kind>::Address;
 
 /// The part of a server that all its connections share.
-struct Shared<S> {
+struct SharedServer<S> {
     service: S,
     limits: Limits,
     requests: Arc<Semaphore>,
@@ -191,7 +191,7 @@ struct Shared<S> {
     driver_name: Arc<str>,
 }
 
-impl<S> Shared<S> {
+impl<S> SharedServer<S> {
     fn report(&self, report: Report) {
         report_to(&self.report, report);
     }
@@ -334,7 +334,7 @@ impl<L: ListenAt, S> Server<L, S> {
 
 impl<L: ListenAt, S: HttpService> Server<L, S> {
     async fn run(self) -> io::Result<()> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedServer {
             service: self.service,
             requests: Arc::new(Semaphore::new(self.limits.requests.min(Semaphore::MOST))),
             limits: self.limits,

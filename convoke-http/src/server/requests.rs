@@ -13,7 +13,7 @@ use super::activity::Activity;
 use super::exchange::Exchange;
 use super::reply::Reply;
 use super::reply_body::{OnFailure, ReplyBody};
-use super::{HttpService, OnHangUp, Shared};
+use super::{HttpService, OnHangUp, SharedServer};
 use crate::body::{BodyError, RequestBody};
 use crate::caught::Caught;
 use crate::connection::Connection;
@@ -21,7 +21,7 @@ use crate::report::{Report, RequestLine};
 
 /// The requests of a connection. Hyper calls it, and holds only [`Reply`].
 pub(super) struct Requests<S> {
-    pub(super) server: Arc<Shared<S>>,
+    pub(super) server: Arc<SharedServer<S>>,
     pub(super) connection: Connection,
     pub(super) activity: Arc<Activity>,
     /// The scope of the handlers.
@@ -85,7 +85,7 @@ impl<S> Requests<S> {
 
 /// Runs the service for a request, as a task of its own. Makes a response of all that can happen, but of a stop.
 async fn answer<S: HttpService>(
-    server: Arc<Shared<S>>,
+    server: Arc<SharedServer<S>>,
     request: Request<RequestBody>,
     line: RequestLine,
     exchange: Exchange,

@@ -6,12 +6,12 @@ use std::io;
 
 use convoke_io::driver::{Interest, StandardSocket, unsupported};
 
-use super::state::State;
+use super::state::SourceState;
 use crate::calls;
 use crate::readiness::{Blocked, Checked};
 use crate::socket::Socket;
 
-impl State {
+impl SourceState {
     /// Makes a call that may block, if it may succeed. Repeats it while events come in between.
     #[inline]
     pub(crate) fn attempt<T>(

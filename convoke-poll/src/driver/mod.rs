@@ -49,12 +49,12 @@ pub const SPIN: Duration = Duration::from_micros(50);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PollDriver {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedDriver>,
 }
 
 /// The part of the driver that its sources share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedDriver {
     pub(crate) poller: Poller,
     registry: Mutex<Registry<PollSource>>,
     /// The number of parked operations and watchers.
@@ -103,7 +103,7 @@ impl PollDriver {
     }
 
     fn over(poller: Poller) -> Self {
-        let shared = Shared {
+        let shared = SharedDriver {
             poller,
             registry: Mutex::default(),
             parked: Count::new(),
@@ -114,7 +114,7 @@ impl PollDriver {
     }
 }
 
-impl Shared {
+impl SharedDriver {
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry<PollSource>> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! `PollSource`: a socket of this driver. It implements the `Source` contract over `State`.
+//! `PollSource`: a socket of this driver. It implements the `Source` contract over `SourceState`.
 
 #![allow(unsafe_code)]
 
@@ -16,8 +16,8 @@ use convoke_io::driver::{
     StandardSocket, Submitted, Ticket,
 };
 
-use super::Shared;
-use super::state::State;
+use super::SharedDriver;
+use super::state::SourceState;
 #[cfg(unix)]
 use crate::credentials;
 use crate::registry::Registered;
@@ -26,27 +26,30 @@ use crate::{addresses, calls, options};
 /// A socket of this driver. Its users own it; the driver only knows its address (`Registry`). When the last
 /// reference is dropped, the socket is removed from the poller and then closed.
 pub(crate) struct PollSource {
-    pub(crate) state: State,
+    pub(crate) state: SourceState,
     /// The driver may access it while it is being dropped: rule 3 of `Registry`.
     _pinned: PhantomPinned,
 }
 
 // SAFETY: `unconnected` creates it in an `Arc` and never moves it out. `PhantomPinned` makes it not `Unpin`.
-// `drop` first calls `State::remove`, which removes it from the registry under the registry's lock.
+// `drop` first calls `SourceState::remove`, which removes it from the registry under the registry's lock.
 unsafe impl Registered for PollSource {}
 
 impl PollSource {
     /// Registers a socket with the driver and the kernel.
-    pub(crate) fn register(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
+    pub(crate) fn register(
+        driver: &Arc<SharedDriver>,
+        socket: StandardSocket,
+    ) -> io::Result<Arc<dyn Source>> {
         let source = Self::unconnected(driver, socket)?;
         source.state.add()?;
         Ok(source)
     }
 
     /// Registers a stream with the driver only. It is registered with the kernel when it is connected.
-    pub(crate) fn unconnected(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<Self>> {
+    pub(crate) fn unconnected(driver: &Arc<SharedDriver>, socket: StandardSocket) -> io::Result<Arc<Self>> {
         driver.insert(|key| {
-            Arc::new(Self { state: State::new(socket, driver.clone(), key), _pinned: PhantomPinned })
+            Arc::new(Self { state: SourceState::new(socket, driver.clone(), key), _pinned: PhantomPinned })
         })
     }
 

@@ -1,4 +1,4 @@
-//! `State`: the part of a source that the driver uses: its socket, its readiness and its waiting lists. The
+//! `SourceState`: the part of a source that the driver uses: its socket, its readiness and its waiting lists. The
 //! driver finds it by the key of an event and serves the waiters.
 //!
 //! Locks are taken in this order: the registry, the operations of a source, its `waiting` lock. No code of
@@ -16,16 +16,16 @@ use convoke_io::driver::{
     Submitted, Ticket, Watchers, shut_down, unsupported,
 };
 
-use super::Shared;
+use super::SharedDriver;
 use crate::readiness::{Event, Line, Readiness};
 use crate::socket::Socket;
 use crate::{calls, options};
 
 /// A socket, as the driver uses it. There are many, so parts that few of them need are allocated on first
 /// use.
-pub(crate) struct State {
+pub(crate) struct SourceState {
     pub(crate) socket: Socket,
-    pub(crate) driver: Arc<Shared>,
+    pub(crate) driver: Arc<SharedDriver>,
     key: u32,
     pub(crate) readiness: Readiness,
     /// A spin lock, held for a few instructions.
@@ -88,8 +88,8 @@ impl WaitingLists {
     }
 }
 
-impl State {
-    pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: u32) -> Self {
+impl SourceState {
+    pub(crate) fn new(socket: StandardSocket, driver: Arc<SharedDriver>, key: u32) -> Self {
         Self {
             socket: Socket::new(socket),
             driver,

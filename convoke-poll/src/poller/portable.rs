@@ -52,7 +52,7 @@ impl Poller {
             (polling::Event::none(key), PollMode::Oneshot)
         };
         // SAFETY: `add_with_mode` requires that the socket is deleted before it is closed. `PollSource` owns
-        // the socket, never gives it away, and its `drop` calls `delete` first (`State::remove`).
+        // the socket, never gives it away, and its `drop` calls `delete` first (`SourceState::remove`).
         unsafe { self.poller.add_with_mode(&socket, interest, mode) }
     }
 

@@ -7,7 +7,7 @@ use super::finally::Finally;
 use super::just::{Just, just};
 use super::just_from::{JustFrom, just_from};
 use super::then::Then;
-use super::within::With;
+use super::within::WithShared;
 use crate::Sender;
 use convoke_core::{Never, Outcome};
 
@@ -62,7 +62,7 @@ where
     S::Value: Send,
     S::Error: Send,
 {
-    type Next = Finally<With<T, S::Error, F>, Then<Just<Arc<T>>, fn(Arc<T>)>>;
+    type Next = Finally<WithShared<T, S::Error, F>, Then<Just<Arc<T>>, fn(Arc<T>)>>;
 
     fn step(self, outcome: Outcome<T>) -> Step<Self::Next> {
         Step::from_value(outcome.map_error(Never::absurd), |state| {

@@ -9,7 +9,7 @@ use core::pin::Pin;
 
 use super::split_list::{Node, Waiter};
 pub use super::split_state::Shareable;
-use super::split_state::{Leaving, Shared};
+use super::split_state::{Leaving, SplitState};
 use crate::operation::{Completion, Listening, Pending, Starting, Until};
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::raw::FrameArc;
@@ -40,12 +40,12 @@ use convoke_core::{Outcome, StopReason};
 /// ```
 #[must_use = "a sender does nothing until it is started"]
 pub struct Split<S: Shareable> {
-    shared: FrameArc<Shared<S>>,
+    shared: FrameArc<SplitState<S>>,
 }
 
 impl<S: Shareable> Split<S> {
     pub(crate) fn new(sender: S) -> Self {
-        Self { shared: Shared::new(sender) }
+        Self { shared: SplitState::new(sender) }
     }
 }
 
@@ -75,7 +75,7 @@ unsafe impl<S: Shareable> Sender for Split<S> {
 pub struct Consumer<S: Shareable, R> {
     waiter: Waiter<S>,
     /// Taken when the wait has ended, and out of here while it begins.
-    shared: Cell<Option<FrameArc<Shared<S>>>>,
+    shared: Cell<Option<FrameArc<SplitState<S>>>>,
     _receiver: PhantomData<fn(R)>,
 }
 
@@ -120,7 +120,7 @@ where
     /// Begins to wait for the work, and starts it if it is not running.
     fn wait_at(
         self: Pin<&Self>,
-        shared: &FrameArc<Shared<S>>,
+        shared: &FrameArc<SplitState<S>>,
         start: &Starting<'_, Self>,
         completion: Completion<S::Value, S::Error>,
     ) {
@@ -131,7 +131,7 @@ where
         match shared.wait(waiter, completion) {
             Ok(()) => {
                 start.listen(LeaveSplit { shared: shared.clone(), waiter });
-                Shared::begin_once(shared, env);
+                SplitState::begin_once(shared, env);
             }
             Err(completion) => completion.complete(shared.outcome()),
         }
@@ -141,7 +141,7 @@ where
 /// The stop callback of a consumer: it leaves, unless the work has ended its wait already, or it is the last
 /// one.
 pub struct LeaveSplit<S: Shareable> {
-    shared: FrameArc<Shared<S>>,
+    shared: FrameArc<SplitState<S>>,
     waiter: Node<S>,
 }
 

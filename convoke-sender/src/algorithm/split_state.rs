@@ -32,7 +32,7 @@ impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable fo
 ///    alone.
 /// 5. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so
 ///    that it need not be `Sync`; no other code of the program runs there.
-pub(super) struct Shared<S: Shareable> {
+pub(super) struct SplitState<S: Shareable> {
     work: Slot<S::Operation<WorkReceiver<S>>>,
     sender: UnsafeCell<Option<S>>,
     env: UnsafeCell<Option<Env>>,
@@ -62,9 +62,9 @@ enum Stored<S: Sender> {
 }
 
 // SAFETY: everything in it is `Send`; rules 1 to 5 give it to one thread at a time, or guard it by a lock.
-unsafe impl<S: Shareable> Send for Shared<S> {}
+unsafe impl<S: Shareable> Send for SplitState<S> {}
 // SAFETY: everything in it is `Send`; rules 1 to 5 give it to one thread at a time, or guard it by a lock.
-unsafe impl<S: Shareable> Sync for Shared<S> {}
+unsafe impl<S: Shareable> Sync for SplitState<S> {}
 
 /// The next step of a consumer that wants to leave.
 pub(super) enum Leaving<S: Shareable> {
@@ -76,7 +76,7 @@ pub(super) enum Leaving<S: Shareable> {
     IsLast,
 }
 
-impl<S: Shareable> Shared<S> {
+impl<S: Shareable> SplitState<S> {
     /// Creates the state of work that has not begun.
     pub(super) fn new(sender: S) -> FrameArc<Self> {
         FrameArc::in_task(Self {
@@ -173,7 +173,7 @@ impl<S: Shareable> Shared<S> {
 
 /// The receiver of the work. It keeps the shared state alive until the work has completed.
 pub(super) struct WorkReceiver<S: Shareable> {
-    shared: FrameArc<Shared<S>>,
+    shared: FrameArc<SplitState<S>>,
 }
 
 #[diagnostic::do_not_recommend]

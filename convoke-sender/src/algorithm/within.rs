@@ -57,7 +57,7 @@ pub type Within<S, W, X> = Sequenced<S, OnEntered<W, X>>;
 
 /// A sender that `f` makes, when it starts, from its handle to the shared value: so a panic of `f` is the
 /// outcome of that sender only.
-pub type With<T, E, F> = LetValue<MapError<Just<Arc<T>>, fn(Never) -> E>, F>;
+pub type WithShared<T, E, F> = LetValue<MapError<Just<Arc<T>>, fn(Never) -> E>, F>;
 
 /// The continuation of `within`: from the resource.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ where
     X: FnOnce(Arc<T>) -> C + Send,
     C: Sender<Value = (), Error = Never>,
 {
-    type Next = Finally<With<T, E, W>, LetValue<Just<Arc<T>>, X>>;
+    type Next = Finally<WithShared<T, E, W>, LetValue<Just<Arc<T>>, X>>;
 
     fn step(self, outcome: Outcome<T, E>) -> Step<Self::Next> {
         Step::from_value(outcome, |resource| {

@@ -14,17 +14,17 @@ use convoke_core::raw::FrameArc;
 use convoke_core::raw::{Call, OnStop};
 use convoke_core::{Never, Outcome, StopReason};
 
-use super::shared::Shared;
+use super::shared::SharedScope;
 use super::state::{AfterWait, Waiter};
 
 /// The sender of [`drain`](super::CountingScope::drain).
 #[must_use = "a sender does nothing until it is started"]
 pub struct Drain {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedScope>,
 }
 
 impl Drain {
-    pub(super) fn new(shared: FrameArc<Shared>) -> Self {
+    pub(super) fn new(shared: FrameArc<SharedScope>) -> Self {
         Self { shared }
     }
 }
@@ -54,7 +54,7 @@ pub type DrainOperation<R> = Pending<UntilEmpty<R>>;
 /// work to leave, or a stop request, which marks the ticket as withdrawn.
 pub struct UntilEmpty<R> {
     /// Taken at the end.
-    shared: Option<FrameArc<Shared>>,
+    shared: Option<FrameArc<SharedScope>>,
     posted: Posted<Woken>,
     /// The key of the waiter, if it had to wait.
     ticket: Cell<Option<u64>>,
@@ -109,7 +109,7 @@ impl<R: Receiver<(), Never>> Until for UntilEmpty<R> {
 /// The stop callback: it ends the wait, unless that has ended already.
 #[derive(Debug)]
 pub struct Withdraw {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedScope>,
     /// The key of the waiter.
     ticket: u64,
 }

@@ -6,7 +6,7 @@ use crate::Sender;
 use convoke_core::raw::FrameArc;
 use convoke_core::{Env, StopReason, StopToken};
 
-use super::shared::{Membership, Shared};
+use super::shared::{Membership, SharedScope};
 use super::state::Phase;
 use crate::async_scope::{
     AsyncScope, Nest, NoError, NoValue, ScopeSpawnError, SpawnFuture, WorkName, nest_named,
@@ -30,7 +30,7 @@ use crate::async_scope::{
 /// ```
 #[derive(Clone)]
 pub struct ScopeHandle {
-    pub(super) shared: FrameArc<Shared>,
+    pub(super) shared: FrameArc<SharedScope>,
 }
 
 impl ScopeHandle {
@@ -190,7 +190,7 @@ impl AsyncScope for ScopeHandle {
     type Association = Membership;
 
     fn associate(&self, name: WorkName) -> Option<Membership> {
-        Shared::enter(&self.shared, name)
+        SharedScope::enter(&self.shared, name)
     }
 
     fn stop_token(&self) -> StopToken {

@@ -11,17 +11,17 @@ use convoke_core::raw::Call;
 use convoke_core::raw::FrameArc;
 use convoke_core::{Never, Outcome};
 
-use super::shared::Shared;
+use super::shared::SharedScope;
 use super::state::Waiter;
 
 /// The sender of [`join`](super::CountingScope::join).
 #[must_use = "a scope is closed and waited for when its join is started, not before"]
 pub struct JoinScope {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedScope>,
 }
 
 impl JoinScope {
-    pub(super) fn new(shared: FrameArc<Shared>) -> Self {
+    pub(super) fn new(shared: FrameArc<SharedScope>) -> Self {
         Self { shared }
     }
 }
@@ -49,7 +49,7 @@ pub type JoinScopeOperation<R> = Serial<JoinSteps<R>>;
 /// The steps of [`JoinScope`]: wait in the state of the scope, then complete.
 pub struct JoinSteps<R> {
     /// Taken at the end.
-    shared: Option<FrameArc<Shared>>,
+    shared: Option<FrameArc<SharedScope>>,
     _receiver: PhantomData<R>,
 }
 

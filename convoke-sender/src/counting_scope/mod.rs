@@ -1,7 +1,7 @@
 //! The counting scope of P3149: it counts the work that is started in it, from anywhere, and waits for that
 //! work to end.
 //!
-//! A scope, its handles and its work share a `State` under a lock (`shared`). Work enters
+//! A scope, its handles and its work share a `ScopeState` under a lock (`shared`). Work enters
 //! with a `Membership`, on any thread, and leaves when that is dropped, which is the last thing that work
 //! does. Joins and drains wait in the state; the last work to leave posts them to their executors, after the
 //! lock is released. No code of the program runs under the lock.
@@ -37,7 +37,7 @@ use crate::async_scope::{AsyncScope, WorkName};
 use convoke_core::{Panic, StopReason, StopToken};
 
 use convoke_inspect::tree::{Tree, tree};
-use shared::Shared;
+use shared::SharedScope;
 
 /// The maximum number of lines of the task tree in the message of a scope that was not joined.
 const MAX_TREE_LINES: usize = 40;
@@ -81,7 +81,7 @@ pub struct CountingScope {
 impl CountingScope {
     /// Creates an open, empty scope.
     pub fn new() -> Self {
-        Self { handle: ScopeHandle { shared: Shared::new() } }
+        Self { handle: ScopeHandle { shared: SharedScope::new() } }
     }
 
     /// Returns a handle, for code that adds work to the scope and does not own it.

@@ -7,22 +7,22 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{Executor, Panic, StopSource};
 
 use super::slab::Key;
-use super::state::{AfterWait, State, Waiter};
+use super::state::{AfterWait, ScopeState, Waiter};
 use crate::async_scope::{Association, WorkName};
 use convoke_core::raw::report_panic;
 
 /// The state that the scope, each handle and all work hold a count of: the last work may leave after the
 /// scope was dropped.
 #[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct SharedScope {
+    state: Mutex<ScopeState>,
     pub(super) stop: StopSource,
 }
 
-impl Shared {
+impl SharedScope {
     /// Creates an open, empty scope.
     pub(super) fn new() -> FrameArc<Self> {
-        FrameArc::in_task(Self { state: Mutex::new(State::default()), stop: StopSource::new() })
+        FrameArc::in_task(Self { state: Mutex::new(ScopeState::default()), stop: StopSource::new() })
     }
 
     /// Associates work with the scope, if it is open.
@@ -32,7 +32,7 @@ impl Shared {
     }
 
     /// Locks the state.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, ScopeState> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -60,7 +60,7 @@ impl AfterWait {
 /// The membership of a piece of work in a [`CountingScope`](super::CountingScope): the [`Association`] of that scope.
 #[derive(Debug)]
 pub struct Membership {
-    shared: FrameArc<Shared>,
+    shared: FrameArc<SharedScope>,
     state: Counted,
 }
 
@@ -84,7 +84,7 @@ impl Membership {
 impl Association for Membership {
     fn again(&self) -> Option<Self> {
         let name = self.name()?;
-        Shared::enter(&self.shared, name)
+        SharedScope::enter(&self.shared, name)
     }
 
     fn uncounted(&self) -> Option<Self> {

@@ -17,7 +17,7 @@ use crate::async_scope::WorkName;
 
 /// The state of a scope.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ScopeState {
     phase: Phase,
     members: NameSlab,
     /// The waiters by ticket, in the order in which they came.
@@ -75,7 +75,7 @@ pub(super) struct Left {
     pub(super) panic: Option<Panic>,
 }
 
-impl State {
+impl ScopeState {
     /// Adds work. Returns `None` if the scope is not open any more.
     pub(super) fn enter(&mut self, name: WorkName) -> Option<Key> {
         (self.phase == Phase::Open).then(|| self.members.enter(name))
@@ -120,7 +120,7 @@ impl State {
         Some(waiter)
     }
 
-    /// Returns true, once, if the waiter with this ticket was removed by [`withdraw`](State::withdraw).
+    /// Returns true, once, if the waiter with this ticket was removed by [`withdraw`](ScopeState::withdraw).
     pub(super) fn was_withdrawn(&mut self, ticket: u64) -> bool {
         self.withdrawn.remove(&ticket)
     }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_first_panic_is_stored_with_its_name_and_a_drain_takes_it_away() {
-        let mut state = State::default();
+        let mut state = ScopeState::default();
         state.panicked(Some(NAME), Panic::new("one")).unwrap();
         state.panicked(Some(NAME), Panic::new("two")).unwrap();
         for _ in 0..2 {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_panic_that_will_not_be_reported_is_returned() {
-        let mut dropped = State::default();
+        let mut dropped = ScopeState::default();
         let key = dropped.enter(NAME).unwrap();
         assert_eq!(dropped.abandon().names, [NAME]);
         assert!(dropped.panicked(Some(NAME), Panic::new("late")).is_err());

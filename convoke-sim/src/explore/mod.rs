@@ -11,7 +11,7 @@
 //! | `alone.rs` | the environment variables that select a single run |
 //! | `twice.rs` | the check that a seed always produces the same run |
 
-mod alone;
+pub(crate) mod alone;
 mod exploration;
 mod faults;
 mod seeds;

@@ -12,7 +12,7 @@ use convoke_io::driver::Address;
 use super::disks::Disks;
 use super::notifications::Notifications;
 use super::socket::Kind;
-use super::{SocketId, WorldState};
+use super::{SocketId, World, WorldState};
 use crate::clock::Clock;
 
 /// The index of a host, in the order in which hosts were first named.
@@ -248,6 +248,24 @@ impl WorldState {
     }
 }
 
+/// Adds `count` hosts to a new world. Returns all addresses, each with the index of its host and of the host that is
+/// found by it.
+///
+/// # Panics
+/// If there are not that many addresses.
+pub fn addresses_of_hosts(count: usize) -> Vec<(IpAddr, usize, Option<usize>)> {
+    World::new(1).with(|state| {
+        let hosts: Vec<_> = (0..count).map(|_| state.add_host("host".into())).collect();
+        let addresses = hosts.iter().flat_map(|host| {
+            let addresses: [IpAddr; 2] = [host.address().into(), host.address_v6().into()];
+            addresses.map(|address| (address, host.0, state.host_at(HostId(0), address).map(|found| found.0)))
+        });
+        let addresses = addresses.collect();
+        state.hosts.clear();
+        addresses
+    })
+}
+
 fn overlap(one: IpAddr, other: IpAddr) -> bool {
     one == other || one.is_unspecified() || other.is_unspecified()
 }
@@ -256,29 +274,4 @@ fn overlap(one: IpAddr, other: IpAddr) -> bool {
 fn too_many_open() -> io::Error {
     const EMFILE: i32 = if cfg!(windows) { 10024 } else { 24 };
     io::Error::from_raw_os_error(EMFILE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::World;
-    use super::*;
-
-    #[test]
-    fn each_of_as_many_hosts_as_there_may_be_has_an_address_of_its_own() {
-        const MOST: usize = if cfg!(miri) { 60 } else { MOST_HOSTS };
-        World::new(1).with(|state| {
-            let last = (0..MOST).map(|_| state.add_host("host".into())).last().expect("`MOST` is not zero");
-            let addresses = [last.address().into(), last.address_v6().into()];
-            assert!(addresses.into_iter().all(|address| state.host_at(HostId(0), address) == Some(last)));
-            assert_ne!(last.address(), HostId(0).address());
-            state.hosts.clear();
-        });
-    }
-
-    #[test]
-    #[should_panic(expected = "a simulation has addresses for 65535 hosts")]
-    #[cfg_attr(miri, ignore = "makes 65,536 hosts")]
-    fn one_more_has_none() {
-        World::new(1).with(|state| (0..=MOST_HOSTS).for_each(|_| _ = state.add_host("host".into())));
-    }
 }

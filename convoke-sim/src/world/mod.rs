@@ -23,7 +23,7 @@ mod datagrams;
 mod disks;
 mod event;
 mod fault;
-mod hosts;
+pub(crate) mod hosts;
 mod link;
 mod listener;
 mod notifications;

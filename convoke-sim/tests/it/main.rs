@@ -2,6 +2,7 @@
 
 mod chaos;
 mod checks;
+mod clock_arithmetic;
 mod clocks;
 mod crash;
 mod crash_anywhere;
@@ -11,9 +12,11 @@ mod durability;
 mod explore;
 mod failures;
 mod happy_eyeballs;
+mod host_addresses;
 mod hosts;
 mod idle_copies;
 mod lingering_close;
 mod network;
+mod one_point;
 mod seeds;
 mod trace;

@@ -41,7 +41,7 @@ const INITIAL_CAPACITY: usize = 32;
 
 /// The messages of a channel and its waiters.
 pub(crate) struct Queue<T> {
-    pub(super) waiting: WaitQueue<State<T>, Carried<T>, LISTS>,
+    pub(super) waiting: WaitQueue<ChannelState<T>, Carried<T>, LISTS>,
     /// Number of messages, readable without the lock: a hint whether a call will have to wait.
     length: AtomicUsize,
     capacity: usize,
@@ -51,15 +51,15 @@ pub(crate) struct Queue<T> {
 
 // SAFETY: it is the field `waiting`.
 unsafe impl<T> HasWaitQueue<LISTS> for Queue<T> {
-    type State = State<T>;
+    type State = ChannelState<T>;
     type Payload = Carried<T>;
 
-    fn wait_queue(&self) -> &WaitQueue<State<T>, Carried<T>, LISTS> {
+    fn wait_queue(&self) -> &WaitQueue<ChannelState<T>, Carried<T>, LISTS> {
         &self.waiting
     }
 }
 
-pub(crate) struct State<T> {
+pub(crate) struct ChannelState<T> {
     messages: VecDeque<T>,
     /// Number of reserved slots.
     reserved: usize,
@@ -80,7 +80,7 @@ pub(crate) enum Carried<T> {
     WantsSlot,
 }
 
-pub(super) type Guard<'a, T> = Locked<'a, State<T>, Carried<T>, LISTS>;
+pub(super) type Guard<'a, T> = Locked<'a, ChannelState<T>, Carried<T>, LISTS>;
 
 /// The waiters that a message has notified. The caller must wake them after it has released the lock.
 #[must_use = "the notified waiters must be woken"]
@@ -123,7 +123,7 @@ impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize, direct: bool) -> Self {
         assert!(capacity > 0, "the capacity of a channel must be at least 1");
         let messages = VecDeque::with_capacity(capacity.min(INITIAL_CAPACITY));
-        let state = State { messages, reserved: 0, senders: 1, receivers: 1, closed: false };
+        let state = ChannelState { messages, reserved: 0, senders: 1, receivers: 1, closed: false };
         Self { waiting: WaitQueue::new(state), length: AtomicUsize::new(0), capacity, direct }
     }
 
@@ -202,7 +202,7 @@ impl<T> Queue<T> {
     /// Returns true if every slot is filled or reserved. Sums cannot overflow: each reserved slot has a
     /// permit, and each message some memory.
     #[inline]
-    fn is_full(&self, state: &State<T>) -> bool {
+    fn is_full(&self, state: &ChannelState<T>) -> bool {
         state.messages.len() + state.reserved >= self.capacity
     }
 

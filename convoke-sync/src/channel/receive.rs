@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 
 use super::super::wait::{Left, Wait};
 use super::super::wait_queue::WaitState;
-use super::queue::{Carried, LISTS, Queue, RECEIVERS, State, Taken};
+use super::queue::{Carried, ChannelState, LISTS, Queue, RECEIVERS, Taken};
 use convoke_core::raw::{Pause, budget, discard, wake_if_any};
 
 pin_project! {
@@ -19,7 +19,7 @@ pin_project! {
         queue: &'a Queue<T>,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State<T>, Carried<T>, LISTS>,
+        wait: Wait<'a, ChannelState<T>, Carried<T>, LISTS>,
     }
 
     impl<T> PinnedDrop for Receive<'_, T> {

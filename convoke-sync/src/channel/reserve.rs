@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 
 use super::super::wait::{Left, Wait};
 use super::super::wait_queue::WaitState;
-use super::queue::{Carried, LISTS, Queue, SENDERS, State};
+use super::queue::{Carried, ChannelState, LISTS, Queue, SENDERS};
 use super::{SendError, Sender, TrySendError};
 use convoke_core::raw::{Pause, budget, discard};
 
@@ -94,7 +94,7 @@ pin_project! {
         queue: &'a Queue<T>,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State<T>, Carried<T>, LISTS>,
+        wait: Wait<'a, ChannelState<T>, Carried<T>, LISTS>,
     }
 
     impl<T> PinnedDrop for Reserve<'_, T> {

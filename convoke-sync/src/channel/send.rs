@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use super::super::wait::Wait;
 use super::super::wait_queue::WaitState;
 use super::SendError;
-use super::queue::{Carried, LISTS, Offered, Queue, SENDERS, State};
+use super::queue::{Carried, ChannelState, LISTS, Offered, Queue, SENDERS};
 use convoke_core::raw::{Pause, budget};
 
 pin_project! {
@@ -22,7 +22,7 @@ pin_project! {
         message: Option<T>,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, State<T>, Carried<T>, LISTS>,
+        wait: Wait<'a, ChannelState<T>, Carried<T>, LISTS>,
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use convoke_core::raw::FrameArc;
 use convoke_core::{Executor, Outcome, Panic};
 
-use super::root::{Root, Shared};
+use super::root::{Root, RootState};
 use super::root_parent::RootEnd;
 use crate::Stopped;
 
@@ -184,7 +184,7 @@ impl<H> Handlers<H> {
 }
 
 /// Passes the outcome through the handlers to the waiter.
-impl<T, U, H: Finish<T, Output = U>> RootEnd<Shared<U>, T> for Handlers<H> {
+impl<T, U, H: Finish<T, Output = U>> RootEnd<RootState<U>, T> for Handlers<H> {
     const NAMES_PANICS: bool = true;
 
     fn tell(self, root: FrameArc<Root<U>>, outcome: Outcome<T>) {

@@ -17,10 +17,10 @@ use crate::task_waits::TaskWaits;
 use convoke_core::raw::{FrameArc, report_panic, wake};
 
 /// The parent of a launched task.
-pub(super) type Root<T> = RootParent<Shared<T>>;
+pub(super) type Root<T> = RootParent<RootState<T>>;
 
 /// The state that a launched task and its waiter share.
-pub(super) struct Shared<T> {
+pub(super) struct RootState<T> {
     /// The source of the task's stop token.
     pub(super) source: StopSource,
     end: Mutex<End<T>>,
@@ -52,10 +52,10 @@ pub(super) enum Waiter {
 /// Allocates a root in memory of the environment's allocator. Returns `None` if it has none.
 pub(super) fn new_root<T>(env: Env, source: StopSource, name: Option<Arc<str>>) -> Option<FrameArc<Root<T>>> {
     let allocator = env.allocator().clone();
-    RootParent::new(&allocator, env, name, Shared { source, end: Mutex::new(End::Running(None)) })
+    RootParent::new(&allocator, env, name, RootState { source, end: Mutex::new(End::Running(None)) })
 }
 
-impl<T> Shared<T> {
+impl<T> RootState<T> {
     fn lock(&self) -> MutexGuard<'_, End<T>> {
         self.end.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

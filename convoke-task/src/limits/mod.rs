@@ -1,7 +1,7 @@
-//! Limits on the time that a part of a task takes: [`timeout()`], [`deadline()`] and [`stop_after()`]. And
+//! Limits on the time that a part of a task takes: [`timeout()`], [`timeout_at()`] and [`stop_after()`]. And
 //! protection from stop requests: [`shield()`].
 //!
-//! Use [`timeout()`] or [`deadline()`] to get an error when the time is up, and [`stop_after()`] to stop the
+//! Use [`timeout()`] or [`timeout_at()`] to get an error when the time is up, and [`stop_after()`] to stop the
 //! task then.
 
 mod grace;
@@ -13,4 +13,4 @@ mod timeout;
 pub use grace::GracePeriod;
 pub use shield::{Shield, shield};
 pub use stop_after::{StopAfter, stop_after};
-pub use timeout::{Elapsed, Timeout, deadline, timeout};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};

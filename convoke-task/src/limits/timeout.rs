@@ -1,4 +1,4 @@
-//! `timeout(duration, future)` and `deadline(instant, future)`: an error when the time is up.
+//! `timeout(duration, future)` and `timeout_at(instant, future)`: an error when the time is up.
 
 use core::fmt;
 use core::future::{Future, IntoFuture};
@@ -52,23 +52,23 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::prelude::*;
-/// use convoke::time::deadline;
+/// use convoke::time::timeout_at;
 ///
 /// let at = Instant::now() + Duration::from_millis(2);
 /// let outcome = block_on(async move {
 ///     // Both have the same deadline, however long the first takes.
-///     let first = deadline(at, async { convoke::env::current::deadline() }).await;
-///     let second = deadline(at, sleep(Duration::from_secs(3600))).await;
+///     let first = timeout_at(at, async { convoke::env::current::deadline() }).await;
+///     let second = timeout_at(at, sleep(Duration::from_secs(3600))).await;
 ///     (first, second.map_err(|elapsed| elapsed.deadline()))
 /// });
 /// assert_eq!(outcome, Outcome::Value((Ok(Some(at)), Err(at))));
 /// ```
-pub fn deadline<F: IntoFuture>(instant: Instant, future: F) -> Timeout<F::IntoFuture> {
+pub fn timeout_at<F: IntoFuture>(instant: Instant, future: F) -> Timeout<F::IntoFuture> {
     Timeout { limited: Limited::new(future.into_future(), When::At(instant)) }
 }
 
 pin_project! {
-    /// Future of [`timeout()`] and [`deadline()`].
+    /// Future of [`timeout()`] and [`timeout_at()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Timeout<F> {
         #[pin]
@@ -89,7 +89,7 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// Error of [`timeout()`] and [`deadline()`]: the time was up. `?` converts it to an [`io::Error`] of the kind
+/// Error of [`timeout()`] and [`timeout_at()`]: the time was up. `?` converts it to an [`io::Error`] of the kind
 /// [`TimedOut`](io::ErrorKind::TimedOut).
 ///
 /// ```

@@ -5,7 +5,7 @@
 //!
 //! 1. The block is alive while a child is in its list. The references to it are those of the scope's future,
 //!    of the clones of `Scope`, and, once the future was dropped with children in the list, the block's own
-//!    (`State::detached`), which the last child releases.
+//!    (`BlockState::detached`), which the last child releases.
 //! 2. A child touches the block until it has released the lock in `LeavingChild::finish` or `end`, and not
 //!    afterwards.
 //! 3. `link` and `entry` do not change after `open_in`, and may be read by every thread. `state` is read and
@@ -50,7 +50,7 @@ pub(crate) struct Block<O> {
     listener: StopListener,
     /// `NOTHING`, `UNHEARD` or `FAILED`. Can be read without the lock.
     news: AtomicU8,
-    pub(super) state: SpinLock<State<O>>,
+    pub(super) state: SpinLock<BlockState<O>>,
 }
 
 // SAFETY: the fields that do not change are `Sync` (rule 3). An `O` behind the lock crosses threads in two
@@ -70,7 +70,7 @@ const FAILED: u8 = 2;
 /// The part of the block that the lock guards. The fields that every child needs come first, on one cache line with the lock: the
 /// threads of the children pass that line between them.
 #[repr(C)]
-pub(super) struct State<O> {
+pub(super) struct BlockState<O> {
     pub(super) children: Children,
     /// The scope has ended: later spawns are refused.
     ended: bool,
@@ -97,7 +97,7 @@ pub(super) struct State<O> {
     detached: Option<Detached<O>>,
 }
 
-impl<O> State<O> {
+impl<O> BlockState<O> {
     /// Ends the scope: later spawns are refused.
     #[inline]
     pub(super) fn end(&mut self) {
@@ -173,7 +173,7 @@ impl<O> Block<O> {
             let owner = unsafe { ListOwner::new(block.cast(), Self::stop_reason) };
             // Before the rest, which is then written where it stays: this calls code that may unwind.
             let link = OutOfLine::new(ParentLink::new(env_below(), deadline, parent, Some(owner)));
-            let state = State {
+            let state = BlockState {
                 children: Children::new(),
                 failure: None,
                 consequence: None,
@@ -249,7 +249,7 @@ impl<O> Block<O> {
     /// Wakes the scope's future, or releases a detached block, after the last child was removed. The block
     /// may be freed when this returns.
     #[inline(never)]
-    fn after_last(mut state: SpinGuard<'_, State<O>>) {
+    fn after_last(mut state: SpinGuard<'_, BlockState<O>>) {
         let waker = if state.body_ended { state.waker.take() } else { None };
         let detached = state.detached.take();
         drop(state);
@@ -279,7 +279,7 @@ impl<O> Block<O> {
     /// Makes a panic the failure that no handle has heard of, if there is one and no failure. Returns true if
     /// there is a failure.
     #[cold]
-    pub(super) fn check_unheard(&self, state: &mut State<O>) -> bool {
+    pub(super) fn check_unheard(&self, state: &mut BlockState<O>) -> bool {
         if state.failure.is_none()
             && let Some(panic) = state.unheard.as_ref().and_then(|unheard| unheard.take())
         {
@@ -457,7 +457,7 @@ impl<'a, O> LeavingChild<'a, O> {
 
     /// Removes the child under this lock. Returns true if it was the last.
     #[inline(always)]
-    fn remove(child: Leaving<'a>, state: &mut State<O>) -> (bool, Left) {
+    fn remove(child: Leaving<'a>, state: &mut BlockState<O>) -> (bool, Left) {
         // SAFETY: rule 5: `finish` and `end` lock the block whose `add` put the child into its lists.
         unsafe { state.children.remove(child) }
     }

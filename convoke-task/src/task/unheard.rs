@@ -12,16 +12,16 @@ use convoke_core::raw::sync::Arc;
 use convoke_core::raw::{SpinLock, wake_if_any};
 
 /// The first panic that no handle has heard of, and the waker of the parent.
-pub(crate) struct Unheard(SpinLock<State>);
+pub(crate) struct Unheard(SpinLock<UnheardState>);
 
-struct State {
+struct UnheardState {
     panic: Option<Panic>,
     waker: Option<Waker>,
 }
 
 impl Unheard {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(SpinLock::new(State { panic: None, waker: None })))
+        Arc::new(Self(SpinLock::new(UnheardState { panic: None, waker: None })))
     }
 
     /// Makes a panic of this one that comes here if it is dropped before a handle has heard of it.

@@ -42,7 +42,7 @@ use super::unheard::heard;
 /// The part of a child that it shares with its handle, where the handle finds it without knowing the type of
 /// the child's future: right behind the header.
 #[repr(C)]
-struct Shared<K: HandleKind> {
+struct HandlePart<K: HandleKind> {
     /// First: the task finds it there.
     asked_for: AskedFor,
     rendezvous: Rendezvous,
@@ -52,7 +52,7 @@ struct Shared<K: HandleKind> {
     location: K::Location,
 }
 
-impl<K: HandleKind> Shared<K> {
+impl<K: HandleKind> HandlePart<K> {
     /// The distance from the start of the child, in bytes.
     const OFFSET: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
 
@@ -76,7 +76,7 @@ impl<K: HandleKind> Shared<K> {
 #[repr(C)]
 pub(crate) struct WithHandle<E, K: HandleKind> {
     /// First: the handle finds it at a fixed distance from the header.
-    shared: Shared<K>,
+    shared: HandlePart<K>,
     inner: E,
 }
 
@@ -109,7 +109,7 @@ impl<E, K: HandleKind> WithHandle<E, K> {
     pub(crate) fn new(location: &'static Location<'static>, inner: E) -> Self {
         let location = K::Location::from(location);
         let (asked_for, rendezvous) = (AskedFor::new(), Rendezvous::new());
-        let shared = Shared { asked_for, rendezvous, waker: UnsafeCell::new(K::Slot::empty()), location };
+        let shared = HandlePart { asked_for, rendezvous, waker: UnsafeCell::new(K::Slot::empty()), location };
         Self { shared, inner }
     }
 
@@ -203,11 +203,12 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
     fn begin_with_handle(self, begin: impl FnOnce(NewTask<F, WithHandle<E, K>>)) -> Join<F::Output, K> {
         const {
             assert!(
-                Cell::<F, WithHandle<E, K>>::ENDING_AT == Shared::<K>::OFFSET,
+                Cell::<F, WithHandle<E, K>>::ENDING_AT == HandlePart::<K>::OFFSET,
                 "the handle finds the shared part at this offset"
             );
             assert!(
-                core::mem::offset_of!(Shared<K>, asked_for) == 0 && Shared::<K>::OFFSET == AskedFor::OFFSET,
+                core::mem::offset_of!(HandlePart<K>, asked_for) == 0
+                    && HandlePart::<K>::OFFSET == AskedFor::OFFSET,
                 "the task finds the reason of a stop at this offset"
             );
         };
@@ -267,10 +268,10 @@ impl<T, K: HandleKind> Join<T, K> {
     }
 
     #[inline]
-    fn shared(&self) -> &Shared<K> {
+    fn shared(&self) -> &HandlePart<K> {
         // SAFETY: `post_with_handle` asserts that the shared part is at this offset. Rule 1: the child is
         // alive.
-        unsafe { self.child.cast::<u8>().add(Shared::<K>::OFFSET).cast().as_ref() }
+        unsafe { self.child.cast::<u8>().add(HandlePart::<K>::OFFSET).cast().as_ref() }
     }
 
     /// Returns true if this thread may touch the child without excluding others: the handle is not local, or
@@ -323,7 +324,7 @@ impl<T, K: HandleKind> Join<T, K> {
     /// Returns the stored spawn site. If there is none, the one in the header: if this thread may touch the
     /// child by rule 3, and the child has not delivered.
     fn location_if(&self, touch: bool) -> Option<&'static Location<'static>> {
-        let Shared { location, rendezvous, .. } = self.shared();
+        let HandlePart { location, rendezvous, .. } = self.shared();
         let stored = (*location).into();
         if stored.is_some() || !touch || rendezvous.is_done() {
             return stored;

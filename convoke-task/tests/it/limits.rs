@@ -12,7 +12,7 @@ use convoke::sender::prelude::*;
 use convoke::task::Task;
 use convoke::task::stopped;
 use convoke::testing::{Clockwork, Connected};
-use convoke::time::{deadline, stop_after};
+use convoke::time::{stop_after, timeout_at};
 
 use crate::doors::{Door, Ledger, outcome_of};
 
@@ -133,7 +133,7 @@ fn the_nearest_deadline_is_seen_inside_by_functions_senders_and_tasks() {
         let outer = timeout(HOUR, observe()).await.unwrap();
         let inner_nearer = timeout(HOUR, timeout(SECOND, observe())).await.unwrap().unwrap();
         let outer_nearer = timeout(SECOND, timeout(HOUR, observe())).await.unwrap().unwrap();
-        let absolute = deadline(start + SECOND, stop_after(HOUR, observe())).await.unwrap();
+        let absolute = timeout_at(start + SECOND, stop_after(HOUR, observe())).await.unwrap();
         let shielded = timeout(SECOND, shield(observe())).await.unwrap();
         let far = timeout(Duration::MAX, observe()).await.unwrap();
         [outer, inner_nearer, outer_nearer, absolute, shielded, far]
@@ -164,8 +164,8 @@ fn of_deadlines_that_have_both_passed_the_nearest_has_the_error() {
         let start = clock.now();
         clock.advance(HOUR);
         let late = task(async move {
-            let inside = deadline(start + inner * SECOND, never::<()>());
-            deadline(start + outer * SECOND, async { inside.await.is_err() }).await.is_err()
+            let inside = timeout_at(start + inner * SECOND, never::<()>());
+            timeout_at(start + outer * SECOND, async { inside.await.is_err() }).await.is_err()
         });
         let running = Connected::with_env(late, Env::from(clock.clone())).start();
         clock.run_ready();
@@ -179,8 +179,8 @@ fn a_deadline_that_has_passed_begins_the_body_with_the_request_made() {
     let past = clock.now();
     clock.advance(SECOND);
     let ended = after(&clock, Duration::ZERO, async move {
-        let seen = deadline(past, async { current::stop_reason() }).await;
-        let stopped = deadline(past, checkpoint()).await;
+        let seen = timeout_at(past, async { current::stop_reason() }).await;
+        let stopped = timeout_at(past, checkpoint()).await;
         (seen, stopped.is_err())
     });
     assert_eq!(ended, Outcome::Value((Ok(Some(StopReason::Deadline)), true)));
@@ -312,7 +312,7 @@ fn the_deadline_in_a_grace_period_is_that_much_later() {
     let ended = after(&clock, SECOND, async move {
         let observe = || async { current::deadline() };
         let none = shield(observe()).grace(SECOND).await;
-        let later = deadline(at, async { shield(observe()).grace(2 * SECOND).await }).await.unwrap();
+        let later = timeout_at(at, async { shield(observe()).grace(2 * SECOND).await }).await.unwrap();
         (none, later)
     });
     assert_eq!(ended, Outcome::Value((None, Some(at + 2 * SECOND))));
@@ -341,7 +341,7 @@ fn an_alarm_outlives_the_executor_that_it_was_armed_on() {
         never::<()>().await
     };
     let at = Instant::now() + Duration::from_millis(5);
-    let running = Connected::with_env(task(deadline(at, moved)), Env::from(clock.clone())).start();
+    let running = Connected::with_env(task(timeout_at(at, moved)), Env::from(clock.clone())).start();
     clock.run_ready();
     // The timers of the manual clock have ended; those of the process go on. It ends on the pool.
     assert!(matches!(running.wait(), Outcome::Value(Err(_))));

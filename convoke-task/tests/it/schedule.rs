@@ -7,7 +7,7 @@ use convoke::prelude::*;
 use convoke::retry::{Backoff, repeat, retry, retry_if};
 use convoke::task::task;
 use convoke::testing::{Clockwork, Connected, explore_stops_with};
-use convoke::time::deadline;
+use convoke::time::timeout_at;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -74,7 +74,7 @@ fn no_wait_is_begun_that_the_deadline_would_cut_short() {
     let notes = diary.clone();
     let (outcome, at) = diary.day(async move {
         let end = notes.begin + 10 * SECOND;
-        deadline(end, retry(Backoff::exponential(SECOND), async || Err::<(), _>(notes.note()))).await
+        timeout_at(end, retry(Backoff::exponential(SECOND), async || Err::<(), _>(notes.note()))).await
     });
     // The pause of eight seconds would end after the deadline.
     assert_eq!(outcome, Outcome::Value(Ok(Err(4))));

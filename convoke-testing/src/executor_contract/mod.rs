@@ -16,7 +16,7 @@ mod running;
 mod work;
 mod wrapping;
 
-pub use wrapping::Probe;
+pub use wrapping::WrappedExecutor;
 
 use core::fmt;
 
@@ -120,8 +120,8 @@ pub fn check_random<X: Executor>(make: impl Fn() -> ExecutorHarness<X>, seed: u6
 ///
 /// # Panics
 /// If the wrapper forgets one of them.
-pub fn check_wrapper<W: Executor>(wrap: impl FnOnce(Probe) -> W) {
-    let probe = Probe::new();
+pub fn check_wrapper<W: Executor>(wrap: impl FnOnce(WrappedExecutor) -> W) {
+    let probe = WrappedExecutor::new();
     let wrapper = wrap(probe.clone());
     probe.check(&wrapper);
     probe.check(&convoke_core::ExecutorRef::new(wrapper));

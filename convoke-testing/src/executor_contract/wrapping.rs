@@ -12,7 +12,7 @@ use convoke_exec::RunLoopExecutor;
 
 /// An executor that is recognised by what it returns.
 #[derive(Clone, Debug)]
-pub struct Probe(Arc<Parts>);
+pub struct WrappedExecutor(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -23,7 +23,7 @@ struct Parts {
     work: AtomicIsize,
 }
 
-impl Probe {
+impl WrappedExecutor {
     pub(super) fn new() -> Self {
         let (run_loop, allocator) = (RunLoopExecutor::new(), FrameAllocator::new(Bounded::new(0)));
         Self(Arc::new(Parts { run_loop, allocator, work: AtomicIsize::new(0) }))
@@ -59,13 +59,13 @@ impl Probe {
     }
 }
 
-impl PartialEq for Probe {
+impl PartialEq for WrappedExecutor {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Executor for Probe {
+impl Executor for WrappedExecutor {
     /// Stops the work: nothing runs here.
     fn post(&self, runnable: Runnable) {
         runnable.stop();

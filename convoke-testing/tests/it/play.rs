@@ -37,7 +37,7 @@ fn days_pass_at_once_and_all_limits_of_time_follow_the_clock() {
         let at = now() + day;
         sleep_until(at).await;
         assert_eq!(now(), at);
-        assert!(convoke::time::deadline(at + day, never::<()>()).await.is_err());
+        assert!(convoke::time::timeout_at(at + day, never::<()>()).await.is_err());
         assert_eq!(testing::elapsed(), 4 * day);
     });
     assert!(begin.elapsed() < Duration::from_secs(86_400));

@@ -25,7 +25,7 @@ use convoke_core::raw::{Runnable, Timers};
 use tokio::runtime::Handle;
 
 use runner::start;
-use shared::Shared;
+use shared::SharedWorkers;
 
 /// An executor over the worker threads of a tokio runtime: children that run on it are parallel, and may use all of
 /// tokio. Cheap to clone; create one for a runtime, and share it.
@@ -62,7 +62,7 @@ pub struct Workers {
 
 /// All handles together. The runners have none, so that they end with the last handle.
 struct Owner {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWorkers>,
 }
 
 impl Drop for Owner {

@@ -10,13 +10,13 @@ use convoke_exec::raw::EmbeddedLoop;
 use tokio::runtime::Handle;
 use tokio::task::coop::has_budget_remaining;
 
-use super::shared::{Shared, Turn};
+use super::shared::{SharedWorkers, Turn};
 use crate::pump::{PIECES_PER_POLL, Pump, yield_task};
 
 /// Starts the runners and the clock as tasks of the runtime.
-pub(super) fn start(runtime: &Handle) -> Arc<Shared> {
+pub(super) fn start(runtime: &Handle) -> Arc<SharedWorkers> {
     let pump = Pump::new();
-    let shared = Shared::new(runtime, pump.run_loop.executor());
+    let shared = SharedWorkers::new(runtime, pump.run_loop.executor());
     drop(runtime.spawn(Clock { shared: shared.clone(), pump }));
     for number in 0..shared.runners() {
         drop(runtime.spawn(Runner { shared: shared.clone(), number }));
@@ -26,7 +26,7 @@ pub(super) fn start(runtime: &Handle) -> Arc<Shared> {
 
 /// Runs work of the queue.
 struct Runner {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWorkers>,
     number: usize,
 }
 
@@ -61,7 +61,7 @@ impl Drop for Runner {
 
 /// Calls the timers. When it is dropped, they are called with a stop.
 struct Clock {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWorkers>,
     pump: Pump<EmbeddedLoop>,
 }
 

@@ -10,7 +10,7 @@ use convoke_core::raw::{RunQueue, Runnable, Timers, discard, wake};
 use convoke_exec::RunLoopExecutor;
 use tokio::runtime::Handle;
 
-pub(super) struct Shared {
+pub(super) struct SharedWorkers {
     state: Mutex<WorkersState>,
     runtime: Handle,
     runners: usize,
@@ -51,7 +51,7 @@ impl Drop for RunsHere {
     }
 }
 
-impl Shared {
+impl SharedWorkers {
     pub(super) fn new(runtime: &Handle, clock: RunLoopExecutor) -> Arc<Self> {
         let runners = runtime.metrics().num_workers();
         let idle = Vec::with_capacity(runners);

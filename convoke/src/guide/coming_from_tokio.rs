@@ -61,7 +61,7 @@
 //! | `select!` | [`select!`](crate::select): the losers are stopped and awaited, see [below](#a-loop-around-select); without a macro, for values of one type, [`race`](crate::race) |
 //! | `biased;`, `if` and `else` in `select!` | always biased; a branch that is off is [`forever`](crate::task::forever); instead of `else`, match the value: `None => …` |
 //! | `join!`, `try_join!`, `pin!` | [`join`](crate::join), [`try_join`](crate::try_join), `std::pin::pin!` |
-//! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::time::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::time::Elapsed) |
+//! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`timeout_at`](crate::time::timeout_at); `?` makes an `io::Error` of [`Elapsed`](crate::time::Elapsed) |
 //! | `sleep`, `sleep_until` | [`sleep`](crate::time::sleep), [`sleep_until`](crate::time::sleep_until) |
 //! | `interval`, `interval_at`, `MissedTickBehavior` | [`interval`](crate::time::interval()), [`interval_at`](crate::time::interval_at), [`MissedTicks`](crate::time::MissedTicks) |
 //! | `Sleep::reset`, `is_elapsed` | [`Sleeping::reset`](crate::time::Sleeping::reset), [`is_elapsed`](crate::time::Sleeping::is_elapsed): of `sleep(..).into_future()`, pinned |

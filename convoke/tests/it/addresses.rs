@@ -1,4 +1,4 @@
-//! What text is an address, in which order the addresses of a name are tried, and what their errors say.
+//! Addresses: their text, the order in which those of one name are tried, and the messages of their errors.
 
 use std::io;
 use std::net::SocketAddr;

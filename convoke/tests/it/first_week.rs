@@ -12,7 +12,7 @@ use convoke::retry::{Backoff, retry};
 use convoke::scope::policy::ChildFailure;
 use convoke::sync::{Semaphore, mpsc, watch};
 use convoke::task::{forever, generator, map_concurrent, run_until_stopped};
-use convoke::time::{Elapsed, deadline, interval, now, stop_after};
+use convoke::time::{Elapsed, interval, now, stop_after, timeout_at};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -102,7 +102,7 @@ async fn a_timeout_inside_a_shield_still_elapses_by_itself() {
 async fn a_retry_under_a_deadline_gives_up_before_it_and_keeps_its_error() {
     let before = now();
     let mut attempts = 0;
-    let ended = deadline(now() + seconds(10), async {
+    let ended = timeout_at(now() + seconds(10), async {
         retry(Backoff::constant(seconds(3)), || {
             attempts += 1;
             async move { Err::<(), _>(attempts) }
@@ -338,7 +338,7 @@ async fn a_reload_restarts_the_inner_work_and_awaits_its_clean_up() {
 #[convoke::test(virtual_time)]
 async fn a_deadline_is_seen_by_children_and_by_clean_up_around_it() {
     let at = now() + seconds(4);
-    let ended = deadline(at, async {
+    let ended = timeout_at(at, async {
         scope(async |s| {
             let child = s.spawn_future(async { current::deadline() });
             assert_eq!(child.await, Some(at));

@@ -89,7 +89,7 @@ const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         tools: &[Tsan],
         reason: "simulates, on one thread",
-        tests: &[("convoke::it", "simulated"), ("convoke-sim", ""), ("convoke-sim::it", "")],
+        tests: &[("convoke::it", "simulated"), ("convoke-sim::it", "")],
     },
     LeftOut {
         tools: &[Tsan],

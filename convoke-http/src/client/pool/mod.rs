@@ -30,7 +30,7 @@ use super::route::Route;
 pub(super) use checkout::{Checkout, Sender};
 use later::{Delivery, Later};
 pub(super) use state::Watch;
-use state::{State, Waiter};
+use state::{PoolState, Waiter};
 
 /// The bounds of a pool.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Bounds {
 }
 
 pub(super) struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 /// The routes to which connections have to be opened, and the scope to do it in.
@@ -69,16 +69,16 @@ pub(super) struct Waiting {
 
 impl Pool {
     pub(super) fn new(scope: Scope<()>, bounds: Bounds) -> Self {
-        Self { state: Mutex::new(State::new(scope, bounds)) }
+        Self { state: Mutex::new(PoolState::new(scope, bounds)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // No code of the program runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state, and then does what cannot be done under the lock.
-    fn change<R>(self: &Arc<Self>, f: impl FnOnce(&mut State, &mut Later) -> R) -> (R, Openings) {
+    fn change<R>(self: &Arc<Self>, f: impl FnOnce(&mut PoolState, &mut Later) -> R) -> (R, Openings) {
         let mut later = Later::new(self.clone());
         let mut state = self.lock();
         let result = f(&mut state, &mut later);
@@ -88,7 +88,7 @@ impl Pool {
     }
 
     /// Changes the state in a way that never needs a new connection.
-    fn change_only<R>(self: &Arc<Self>, f: impl FnOnce(&mut State, &mut Later) -> R) -> R {
+    fn change_only<R>(self: &Arc<Self>, f: impl FnOnce(&mut PoolState, &mut Later) -> R) -> R {
         let (result, openings) = self.change(f);
         debug_assert!(openings.routes.is_empty(), "nobody would open them");
         result

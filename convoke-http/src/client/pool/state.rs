@@ -15,7 +15,7 @@ use super::Bounds;
 use super::checkout::{Sender, Taken};
 use super::later::{Later, Recipient};
 
-pub(super) struct State {
+pub(super) struct PoolState {
     /// The scope of the connections. `None` once the client was closed.
     pub(super) scope: Option<Scope<()>>,
     pub(super) bounds: Bounds,
@@ -184,7 +184,7 @@ impl Entry {
     }
 }
 
-impl State {
+impl PoolState {
     pub(super) fn new(scope: Scope<()>, bounds: Bounds) -> Self {
         let scope = Some(scope);
         Self { scope, bounds, entries: BTreeMap::new(), connections: 0, waiting: 0, last_id: 0 }

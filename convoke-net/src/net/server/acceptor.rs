@@ -12,7 +12,7 @@ use convoke_io::driver::StandardSocket;
 use convoke_sync::OwnedPermit;
 use convoke_task::{Scope, checkpoint, frame_dyn, scope};
 
-use super::Shared;
+use super::SharedServer;
 use super::connection::{converse, converse_there};
 use super::report::{ConnectionOutput, ServerReport};
 use crate::net::kind::Kind;
@@ -26,7 +26,7 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// of the current task.
 pub(super) async fn accept_all<K, H, F>(
     listener: Listener<K>,
-    server: Arc<Shared<H>>,
+    server: Arc<SharedServer<H>>,
     hand_over: Option<HandOver<K, H>>,
 ) -> io::Result<()>
 where
@@ -81,13 +81,14 @@ pub(super) struct Accepted<K: Kind> {
 }
 
 /// The function [`spawn_there`]. Servers that hand nothing over do not have it, and so do not contain it.
-pub(super) type SpawnThere<K, H> = fn(&Scope<io::Result<()>>, &IoExecutor, &Arc<Shared<H>>, Accepted<K>);
+pub(super) type SpawnThere<K, H> =
+    fn(&Scope<io::Result<()>>, &IoExecutor, &Arc<SharedServer<H>>, Accepted<K>);
 
 /// Starts a connection on another context.
 pub(super) fn spawn_there<K, H, F>(
     s: &Scope<io::Result<()>>,
     context: &IoExecutor,
-    server: &Arc<Shared<H>>,
+    server: &Arc<SharedServer<H>>,
     Accepted { socket, from, permit }: Accepted<K>,
 ) where
     K: Kind,
@@ -116,7 +117,11 @@ impl<K: Kind, H> HandOver<K, H> {
 }
 
 /// Waits until the next attempt to accept, or returns an error that the listener cannot recover from.
-async fn pause_after<H>(error: io::Error, server: &Shared<H>, out_of_resources: &mut bool) -> io::Result<()> {
+async fn pause_after<H>(
+    error: io::Error,
+    server: &SharedServer<H>,
+    out_of_resources: &mut bool,
+) -> io::Result<()> {
     match AcceptFailure::of(&error) {
         AcceptFailure::Connection => checkpoint().await,
         AcceptFailure::Resources => {

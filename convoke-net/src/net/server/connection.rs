@@ -18,7 +18,7 @@ use convoke_sync::OwnedPermit;
 use convoke_task::{ensure, shield};
 use pin_project_lite::pin_project;
 
-use super::Shared;
+use super::SharedServer;
 use super::report::{AnyError, ConnectionOutput, ServerReport};
 use crate::net::kind::Kind;
 use crate::net::socket_stream::SocketStream;
@@ -26,7 +26,7 @@ use crate::stream::Linger;
 
 /// Runs the handler for a connection of the current task's context.
 pub(super) async fn converse<K, H, F>(
-    server: Arc<Shared<H>>,
+    server: Arc<SharedServer<H>>,
     stream: SocketStream<K>,
     from: K::Address,
     _permit: OwnedPermit,
@@ -57,7 +57,7 @@ async fn close<K: Kind>(source: &Arc<dyn Source>) {
 /// Runs the handler for a connection that was accepted on another context: it joins the current one. Does not
 /// fail: its output is that of an acceptor.
 pub(super) async fn converse_there<K, H, F>(
-    server: Arc<Shared<H>>,
+    server: Arc<SharedServer<H>>,
     socket: StandardSocket,
     from: K::Address,
     permit: OwnedPermit,
@@ -74,7 +74,7 @@ where
     Ok(())
 }
 
-impl<H> Shared<H> {
+impl<H> SharedServer<H> {
     fn report_end(&self, peer: Address, ended: Result<Option<AnyError>, Panic>, was_cut: bool) {
         match ended {
             Err(panic) => self.report(ServerReport::Panicked { peer, panic }),

@@ -159,7 +159,7 @@ type Report = Arc<dyn Fn(ServerReport) + Send + Sync>;
 type OnListening<K> = Box<dyn FnOnce(<K as Kind>::Address) + Send>;
 
 /// The part of a server that all its acceptors and connections share.
-struct Shared<H> {
+struct SharedServer<H> {
     handler: H,
     bound: Bound,
     grace: Duration,
@@ -168,7 +168,7 @@ struct Shared<H> {
     connection_name: Arc<str>,
 }
 
-impl<H> Shared<H> {
+impl<H> SharedServer<H> {
     fn report(&self, report: ServerReport) {
         // The panic hook has reported a panic of the program's report function.
         let _ = Panic::catch(|| (self.report)(report));
@@ -240,7 +240,7 @@ where
         let contexts = current::local(&CONTEXTS).filter(|contexts| contexts.all().len() > 1);
         let listeners = listen(self.at, contexts, self.accepting, &self.options).await?;
         let address = listeners.address()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedServer {
             handler: self.handler,
             bound: Bound::new(self.connections),
             grace: self.grace,

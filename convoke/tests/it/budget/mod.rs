@@ -19,7 +19,7 @@ use convoke::sync::{
 };
 use convoke::task::budget::{self, PER_POLL, unconstrained};
 use convoke::task::{for_each_concurrent, generator, map_concurrent, task};
-use convoke::time::{DelayQueue, deadline, interval_at, stop_after};
+use convoke::time::{DelayQueue, interval_at, stop_after, timeout_at};
 
 /// Runs a loop over `$one`, which is ready each time, beside a sibling that needs one run. The sibling runs
 /// before the loop has completed more awaits than its budget.

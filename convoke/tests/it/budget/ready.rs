@@ -91,7 +91,7 @@ lets_a_sibling_run! {
         sleeping.as_mut().await
     };
     timeout_of_ready: |s| {} => timeout(Duration::from_secs(1), async {}).await;
-    deadline_of_ready: |s| { let at = Instant::now() + Duration::from_secs(60); } => deadline(at, async {}).await;
+    deadline_of_ready: |s| { let at = Instant::now() + Duration::from_secs(60); } => timeout_at(at, async {}).await;
     stop_after_of_ready: |s| {} => stop_after(Duration::from_secs(1), async {}).await;
     join_tuple: |s| {} => join((async {}, async {})).await;
     join_vector: |s| {} => join(vec![async {}]).await;

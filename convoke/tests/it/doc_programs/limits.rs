@@ -6,7 +6,7 @@ use convoke::env::current;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::testing::Ended;
-use convoke::time::{deadline, stop_after};
+use convoke::time::{stop_after, timeout_at};
 
 use super::{explore, explore_with};
 
@@ -26,8 +26,8 @@ fn two_share_a_deadline() {
     explore(Outcome::Value(true), || async {
         // The time on the program's own clock; the example uses the machine's.
         let at = timeout(Duration::from_millis(2), async { current::deadline().unwrap() }).await.unwrap();
-        let first = deadline(at, async { current::deadline() }).await;
-        let second = deadline(at, sleep(Duration::from_secs(3600))).await;
+        let first = timeout_at(at, async { current::deadline() }).await;
+        let second = timeout_at(at, sleep(Duration::from_secs(3600))).await;
         first == Ok(Some(at)) && second.map_err(|elapsed| elapsed.deadline()) == Err(at)
     });
 }
