@@ -161,3 +161,95 @@ impl<T> Drop for Reader<T> {
         }
     }
 }
+
+/// Defines what the public halves of both kinds of channels have in common: all that neither sends nor receives.
+macro_rules! accessors {
+    () => {
+        impl<T> Sender<T> {
+            /// Creates a receiver for the messages that are sent from now on.
+            #[track_caller]
+            pub fn subscribe(&self) -> Receiver<T> {
+                Receiver(self.0.subscribe())
+            }
+
+            /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
+            pub fn close(&self) {
+                close(&self.0.0);
+            }
+
+            /// Returns true if sending fails: the channel was closed, or has no receivers now.
+            pub fn is_closed(&self) -> bool {
+                self.0.0.lock().state().is_over()
+            }
+
+            /// Returns the number of receivers.
+            #[doc(alias = "receiver_count")]
+            pub fn receivers(&self) -> usize {
+                self.0.0.lock().state().receivers
+            }
+
+            /// Returns the number of messages that some receiver has not received yet.
+            pub fn len(&self) -> usize {
+                self.0.0.lock().state().len()
+            }
+
+            /// Returns true if every receiver has received every message.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Returns the number of messages that the channel can hold.
+            pub fn capacity(&self) -> usize {
+                self.0.0.lock().state().capacity
+            }
+        }
+
+        impl<T> Receiver<T> {
+            /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
+            pub fn close(&self) {
+                close(&self.0.seat);
+            }
+
+            /// Returns true if the channel is closed, by `close` or because all senders are dropped. There may be
+            /// messages left.
+            pub fn is_closed(&self) -> bool {
+                self.0.seat.lock().state().closed
+            }
+
+            /// Returns true if this receiver has received every message.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Returns the number of messages that the channel can hold.
+            pub fn capacity(&self) -> usize {
+                self.0.seat.lock().state().capacity
+            }
+        }
+
+        impl<T> Clone for Sender<T> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
+        impl<T> Clone for Receiver<T> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
+        impl<T> fmt::Debug for Sender<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct("Sender").field("receivers", &self.receivers()).finish()
+            }
+        }
+
+        impl<T> fmt::Debug for Receiver<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct("Receiver").field("messages", &self.len()).finish()
+            }
+        }
+    };
+}
+pub(super) use accessors;

@@ -14,7 +14,7 @@ use convoke_core::raw::{Pause, wake_if_any};
 use futures_core::Stream;
 
 use super::blocking;
-use super::broadcast_halves::{Got, Reader, Writer, close, halves, receive};
+use super::broadcast_halves::{Got, Reader, Writer, accessors, close, halves, receive};
 use super::broadcast_ring::{RECEIVERS, Ring, SENDERS, Shelf, shelve, unshelve};
 pub use super::channel::{SendError, TryReceiveError, TrySendError};
 use super::until::{Guard, until, until_turn};
@@ -128,43 +128,6 @@ impl<T> Sender<T> {
         self.0.0.grant_all(RECEIVERS);
         Ok(())
     }
-
-    /// Creates a receiver for the messages that are sent from now on.
-    #[track_caller]
-    pub fn subscribe(&self) -> Receiver<T> {
-        Receiver(self.0.subscribe())
-    }
-
-    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
-    pub fn close(&self) {
-        close(&self.0.0);
-    }
-
-    /// Returns true if sending fails: the channel was closed, or has no receivers now.
-    pub fn is_closed(&self) -> bool {
-        self.0.0.lock().state().is_over()
-    }
-
-    /// Returns the number of receivers.
-    #[doc(alias = "receiver_count")]
-    pub fn receivers(&self) -> usize {
-        self.0.0.lock().state().receivers
-    }
-
-    /// Returns the number of messages that some receiver has not received yet.
-    pub fn len(&self) -> usize {
-        self.0.0.lock().state().len()
-    }
-
-    /// Returns true if every receiver has received every message.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the number of messages that the channel can hold.
-    pub fn capacity(&self) -> usize {
-        self.0.0.lock().state().capacity
-    }
 }
 
 /// Wakes the sender, if any, and returns the message, or `None` at the end. Called without the lock.
@@ -218,30 +181,9 @@ impl<T: Clone> Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
-    pub fn close(&self) {
-        close(&self.0.seat);
-    }
-
-    /// Returns true if the channel is closed, by `close` or because all senders are dropped. There may be
-    /// messages left.
-    pub fn is_closed(&self) -> bool {
-        self.0.seat.lock().state().closed
-    }
-
     /// Returns the number of messages that this receiver has not received yet.
     pub fn len(&self) -> usize {
         self.0.len()
-    }
-
-    /// Returns true if this receiver has received every message.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the number of messages that the channel can hold.
-    pub fn capacity(&self) -> usize {
-        self.0.seat.lock().state().capacity
     }
 }
 
@@ -255,26 +197,4 @@ impl<T: Clone> Stream for Receiver<T> {
     }
 }
 
-impl<T> Clone for Sender<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Clone for Receiver<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("receivers", &self.receivers()).finish()
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("messages", &self.len()).finish()
-    }
-}
+accessors!();
