@@ -54,8 +54,8 @@ impl<T: DropOutOfLine> OutOfLine<T> {
     }
 }
 
-/// A future that may have ended. That is asked through `&mut`: a future that has started is not inspected through a
-/// shared reference.
+/// A future that can tell if it has ended. It is asked through `&mut`, because a future that has started is not
+/// inspected through a shared reference.
 impl<F> DropOutOfLine for Option<F> {
     #[inline(never)]
     fn drop_out_of_line(future: LastUse<'_, Self>) {

@@ -92,7 +92,7 @@
 //! `#[convoke::main]` asks the program to stop at SIGINT or SIGTERM. In this order:
 //!
 //! 1. Listeners close at once. Connections without a request close at once, too; by HTTP/2 the client is told (GOAWAY).
-//! 2. [Upgraded](upgrade()) connections are asked to stop. What they still have to say belongs into their clean-up.
+//! 2. [Upgraded](upgrade()) connections are asked to stop. What they still have to send belongs in their clean-up.
 //! 3. Requests that have begun are answered. A readiness probe and a long poll hear of the drain through
 //!    [`Connection::drain`].
 //! 4. After the [grace period](Server::grace), requests that still run are asked to stop, and their clean-up is awaited.
@@ -101,7 +101,7 @@
 //! # In the simulator
 //!
 //! The server runs unchanged on hosts of `convoke::sim`, with virtual time, partitions and crashes. A client that is slow for a minute
-//! takes no time, and the same seed is the same run. Only the `date` header is by the clock of the machine.
+//! takes no time, and the same seed is the same run. Only the `date` header shows the clock of the machine.
 //!
 //! ```
 //! use std::io;

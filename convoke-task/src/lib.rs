@@ -99,7 +99,7 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::registry::ask_stop;
     #[doc(hidden)]
-    pub use crate::registry::{Found, Seen, look_at_all};
+    pub use crate::registry::{Found, Seen, visit_all};
     #[doc(hidden)]
     pub use crate::task::TaskView;
     #[doc(hidden)]

@@ -54,5 +54,5 @@ impl Mark {
     }
 
     /// Visits no thread.
-    pub fn look(&self, _: impl FnMut(PolledTask<'_>)) {}
+    pub fn read(&self, _: impl FnMut(PolledTask<'_>)) {}
 }

@@ -167,7 +167,7 @@ impl Mark {
     }
 
     /// Visits all slots, and marks them.
-    pub fn look(&self, mut seen: impl FnMut(PolledTask<'_>)) {
+    pub fn read(&self, mut seen: impl FnMut(PolledTask<'_>)) {
         for listed in &*list() {
             for (word, is_outer) in listed.words().into_iter().zip([false, true]) {
                 let before = word.fetch_or(usize::from(self.0), Ordering::AcqRel);

@@ -1,5 +1,5 @@
 //! The report of a loop that sleeps inside a task. While it sleeps, its thread runs nothing else: if it waits for a
-//! task of the loop around it, it waits for ever. Whether it does is not known, so the report comes after a while, and
+//! task of the loop around it, it waits for ever. Whether it does is not known, so the report comes after a delay, and
 //! the loop goes on waiting.
 
 use core::cell::Cell;

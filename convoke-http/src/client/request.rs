@@ -34,7 +34,7 @@ use crate::report::AnyError;
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     client: Arc<SharedClient>,
-    /// The first thing that was wrong.
+    /// The first mistake in the request, which `send` returns.
     error: Option<ClientError>,
     order: Order,
 }

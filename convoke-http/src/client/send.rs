@@ -140,7 +140,7 @@ async fn attempt(
         let is_stale = error.phase() == Phase::Head && (was_reused || !error.may_have_been_processed());
         if is_stale && stale < STALE_RETRIES {
             stale += 1;
-            // The others are as old.
+            // The other idle connections of the route are probably as old.
             client.pool.discard_idle(&route);
             continue;
         }

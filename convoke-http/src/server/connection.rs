@@ -28,7 +28,7 @@ pub(super) async fn serve_connection<S: HttpService, K: Kind>(
     stream: SocketStream<K>,
     peer: Address,
 ) {
-    // Responses are written as a whole. An error means that the socket is not one of TCP, or gone.
+    // Responses are written as a whole. An error means that it is no TCP socket, or that it is gone.
     _ = stream.set_option(SocketOption::NoDelay(true));
     // A stop ends what follows at once: the client has not asked for anything yet.
     match begin(&server, stream).await {

@@ -34,14 +34,12 @@ pub use service::HttpService;
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::panic::Location;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
 use convoke_core::Panic;
-use convoke_core::raw::Frame;
+pub use convoke_net::net::Serving;
 use convoke_net::net::{
     Accepting, DEFAULT_CONNECTIONS, DRAIN_GRACE, Kind, ListenAt, ListenOptions, SocketStream,
     serve as serve_connections,
@@ -375,31 +373,7 @@ where
     type IntoFuture = Serving;
 
     fn into_future(self) -> Serving {
-        Serving { location: self.location, running: Box::pin(self.run()) }
-    }
-}
-
-/// The future of a [`Server`].
-#[must_use = "futures do nothing until they are awaited"]
-pub struct Serving {
-    location: &'static Location<'static>,
-    running: Pin<Box<dyn Future<Output = io::Result<()>> + Send>>,
-}
-
-impl Future for Serving {
-    type Output = io::Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = self.running.as_mut().poll(cx);
-        if polled.is_pending() {
-            // The line of the program that has the server, instead of the line in here that waits.
-            Frame::current(|frame| {
-                if let Some(frame) = frame {
-                    frame.waits_at(self.location);
-                }
-            });
-        }
-        polled
+        Serving::new(self.location, self.run())
     }
 }
 
@@ -413,11 +387,5 @@ impl<L: ListenAt, S> fmt::Debug for Server<L, S> {
             .field("grace", &self.grace)
             .field("tls", &self.tls)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving").finish_non_exhaustive()
     }
 }

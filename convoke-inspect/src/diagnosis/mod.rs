@@ -174,8 +174,8 @@ impl Diagnosis {
     /// let mut watcher = Diagnosis::new().by_hand();
     /// let now = Instant::now();
     /// let busy = async move {
-    ///     watcher.look(now);
-    ///     watcher.look(now + Duration::from_secs(1))
+    ///     watcher.check(now);
+    ///     watcher.check(now + Duration::from_secs(1))
     /// };
     /// let pool = ThreadPool::new(1).unwrap();
     /// let reports = launch(&pool.executor()).name("busy").start(busy).wait().unwrap();

@@ -87,7 +87,7 @@ impl Stalls {
         self.check += 1;
         let (check, mut changed) = (self.check, false);
         let mut over = Vec::new();
-        self.mark.look(|polled| {
+        self.mark.read(|polled| {
             let seen = self.threads.entry(polled.place).or_insert_with(|| SlotRecord {
                 task: 0,
                 first: (check, now),

@@ -27,7 +27,7 @@ impl Diagnosing {
         let (over, is_over) = channel();
         let thread = thread::Builder::new().name("convoke watchdog".into()).spawn(move || {
             while is_over.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                tell(&watcher.look(Instant::now()), &hook);
+                tell(&watcher.check(Instant::now()), &hook);
             }
         })?;
         Ok(Self { over: Some(over), thread: Some(thread) })

@@ -43,7 +43,7 @@ impl Watcher {
 
     /// Checks the process, and returns the problems that were not reported before. Call it periodically: a
     /// problem that is seen in one check only has lasted for no time.
-    pub fn look(&mut self, now: Instant) -> Vec<Finding> {
+    pub fn check(&mut self, now: Instant) -> Vec<Finding> {
         let mut reports = Vec::new();
         let ran = self.stalls.as_mut().is_none_or(|stalls| stalls.check(now, &mut reports));
         self.deadlocks.check(now, &mut reports);

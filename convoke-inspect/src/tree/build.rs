@@ -83,7 +83,7 @@ impl Places {
 }
 
 fn record(seen: &Seen, name: Option<Arc<str>>, depth: usize) -> TaskRecord {
-    let view = &seen.look;
+    let view = &seen.view;
     let state = if view.done {
         TaskState::Leaving
     } else if view.running {
@@ -95,7 +95,7 @@ fn record(seen: &Seen, name: Option<Arc<str>>, depth: usize) -> TaskRecord {
     };
     TaskRecord {
         address: seen.address,
-        owner_thread: view.home,
+        owner_thread: view.owner_thread,
         name,
         location: view.location,
         state,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[doc(hidden)]
 pub use build::build;
-use convoke_task::raw::{Found, look_at_all};
+use convoke_task::raw::{Found, visit_all};
 
 /// Returns the tasks of the process that are alive now.
 ///
@@ -48,7 +48,7 @@ use convoke_task::raw::{Found, look_at_all};
 /// ```
 pub fn tree() -> Tree {
     let mut found = Found::default();
-    look_at_all(&mut found);
+    visit_all(&mut found);
     build(found)
 }
 

@@ -207,7 +207,7 @@ impl Driver for PollDriver {
         self.wait_for(until.map(|until| until.saturating_duration_since(Instant::now())))
     }
 
-    // Without a look at the clock.
+    // Without reading the clock.
     fn check(&self) -> io::Result<()> {
         self.wait_for(Some(Duration::ZERO))
     }

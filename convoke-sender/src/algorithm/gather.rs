@@ -32,7 +32,7 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 /// The operation of the group relies on these rules:
 /// 1. `connect` passes each slot to `GatherParent::connect`, once, and there are `count` of them. `start` passes
 ///    each to `Starter::start`, once. Nothing else uses the slots.
-/// 2. `connect` makes at most one [`Place`] of a [`Room`], of rooms in the `kept` that it was given, and gives
+/// 2. `connect` makes at most one [`ResultWriter`] of a [`ResultSlot`], of slots in the `kept` that it was given, and gives
 ///    it to one child.
 pub unsafe trait Gather: Sized + Send {
     /// The type of the value that the group completes with.
@@ -76,11 +76,11 @@ pub trait Accept<P, V, E>: Gather {
     fn accept(kept: &Self::Kept, index: P, outcome: Outcome<V, E>) -> Option<StopReason>;
 }
 
-/// The storage of one child's result. It is empty until the child that has its [`Place`] writes it.
-pub struct Room<V>(UnsafeCell<Option<V>>);
+/// The storage of one child's result. It is empty until the child that has its [`ResultWriter`] writes it.
+pub struct ResultSlot<V>(UnsafeCell<Option<V>>);
 
-impl<V> Room<V> {
-    /// Creates an empty room.
+impl<V> ResultSlot<V> {
+    /// Creates an empty slot.
     #[inline]
     pub fn new() -> Self {
         Self(UnsafeCell::new(None))
@@ -99,25 +99,25 @@ impl<V> Room<V> {
     }
 }
 
-/// The right of one child to write its [`Room`].
-pub struct Place<V>(NonNull<Room<V>>);
+/// The right of one child to write to its [`ResultSlot`].
+pub struct ResultWriter<V>(NonNull<ResultSlot<V>>);
 
-// SAFETY: rule 2 of `Gather`: only the child that has the place uses the room, until all have completed.
-unsafe impl<V: Send> Send for Place<V> {}
+// SAFETY: rule 2 of `Gather`: only the child that has the writer uses the slot, until all have completed.
+unsafe impl<V: Send> Send for ResultWriter<V> {}
 
-impl<V> Place<V> {
-    /// Creates the place of a room, in [`Gather::connect`].
+impl<V> ResultWriter<V> {
+    /// Creates the writer of a slot, in [`Gather::connect`].
     #[inline]
-    pub(super) fn of(room: &Room<V>) -> Self {
-        Self(NonNull::from(room))
+    pub(super) fn of(slot: &ResultSlot<V>) -> Self {
+        Self(NonNull::from(slot))
     }
 
     /// Writes the result.
     #[inline]
     pub(super) fn put(self, result: V) {
-        // SAFETY: rule 2 of `Gather`: the place is the only one of its room, which is part of `kept`. Rule 2
+        // SAFETY: rule 2 of `Gather`: the writer is the only one of its slot, which is part of `kept`. Rule 2
         // of `Gathering`: that is alive, as the child that calls this has not given back its count.
-        unsafe { self.0.as_ref().0.with_mut(|room| *room = Some(result)) };
+        unsafe { self.0.as_ref().0.with_mut(|slot| *slot = Some(result)) };
     }
 }
 
@@ -425,21 +425,21 @@ pub(super) const fn together(all: Completes) -> Completes {
     if all.is_inline() { Completes::Inline } else { Completes::Anywhere }
 }
 
-impl<V> Default for Room<V> {
+impl<V> Default for ResultSlot<V> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<V> fmt::Debug for Room<V> {
+impl<V> fmt::Debug for ResultSlot<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").finish_non_exhaustive()
+        f.debug_struct("ResultSlot").finish_non_exhaustive()
     }
 }
 
-impl<V> fmt::Debug for Place<V> {
+impl<V> fmt::Debug for ResultWriter<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("ResultWriter").finish_non_exhaustive()
     }
 }
 

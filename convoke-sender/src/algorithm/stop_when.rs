@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Place, Room, Starter, together};
+use super::gather::{
+    Accept, Gather, GatherChild, GatherParent, Gathering, ResultSlot, ResultWriter, Starter, together,
+};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::{Outcome, Panic, StopReason};
@@ -59,17 +61,17 @@ where
 /// The stored results of the two.
 #[derive(Debug)]
 pub struct StopWhenOutcomes<V, E> {
-    outcome: Room<Outcome<V, E>>,
-    trigger_panicked: Room<Panic>,
+    outcome: ResultSlot<Outcome<V, E>>,
+    trigger_panicked: ResultSlot<Panic>,
 }
 
-/// The index of the sender: the place of its outcome.
+/// The index of the sender: the writer of its outcome.
 #[derive(Debug)]
-pub struct WorkIndex<V, E>(Place<Outcome<V, E>>);
+pub struct WorkIndex<V, E>(ResultWriter<Outcome<V, E>>);
 
-/// The index of the trigger: the place of its panic.
+/// The index of the trigger: the writer of its panic.
 #[derive(Debug)]
-pub struct TriggerIndex(Place<Panic>);
+pub struct TriggerIndex(ResultWriter<Panic>);
 
 impl<S, T> Accept<WorkIndex<S::Value, S::Error>, S::Value, S::Error> for StopWhen<S, T>
 where
@@ -79,10 +81,10 @@ where
     #[inline]
     fn accept(
         _: &Self::Kept,
-        WorkIndex(place): WorkIndex<S::Value, S::Error>,
+        WorkIndex(writer): WorkIndex<S::Value, S::Error>,
         outcome: Outcome<S::Value, S::Error>,
     ) -> Option<StopReason> {
-        place.put(outcome);
+        writer.put(outcome);
         Some(StopReason::Abandoned)
     }
 }
@@ -95,7 +97,7 @@ where
     #[inline]
     fn accept(
         _: &Self::Kept,
-        TriggerIndex(place): TriggerIndex,
+        TriggerIndex(writer): TriggerIndex,
         outcome: Outcome<T::Value, T::Error>,
     ) -> Option<StopReason> {
         let panic = match outcome {
@@ -103,13 +105,13 @@ where
             useless => Panic::of_drop(useless),
         };
         if let Some(panic) = panic {
-            place.put(panic);
+            writer.put(panic);
         }
         Some(StopReason::Requested)
     }
 }
 
-// SAFETY: rules 1 and 2 of `Gather`: each of the two slots, and the place of each room, is used once.
+// SAFETY: rules 1 and 2 of `Gather`: each of the two slots, and the writer of each result, is used once.
 unsafe impl<S, T> Gather for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
@@ -131,7 +133,7 @@ where
 
     #[inline]
     fn kept(&self) -> Self::Kept {
-        StopWhenOutcomes { outcome: Room::new(), trigger_panicked: Room::new() }
+        StopWhenOutcomes { outcome: ResultSlot::new(), trigger_panicked: ResultSlot::new() }
     }
 
     #[inline]
@@ -146,8 +148,8 @@ where
         kept: &Self::Kept,
         parent: GatherParent<Self, R>,
     ) {
-        parent.connect(work, self.sender, WorkIndex(Place::of(&kept.outcome)));
-        parent.connect(trigger, self.trigger, TriggerIndex(Place::of(&kept.trigger_panicked)));
+        parent.connect(work, self.sender, WorkIndex(ResultWriter::of(&kept.outcome)));
+        parent.connect(trigger, self.trigger, TriggerIndex(ResultWriter::of(&kept.trigger_panicked)));
     }
 
     #[inline]

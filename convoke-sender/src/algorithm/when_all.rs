@@ -4,7 +4,9 @@
 
 use core::fmt;
 
-use super::gather::{Accept, Gather, GatherChild, GatherParent, Gathering, Place, Room, Starter, together};
+use super::gather::{
+    Accept, Gather, GatherChild, GatherParent, Gathering, ResultSlot, ResultWriter, Starter, together,
+};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
@@ -67,7 +69,7 @@ where
     }
 }
 
-/// The stored outcomes of the children: the values, each in its own room, and the first failure. If a room is
+/// The stored outcomes of the children: the values, each in its own slot, and the first failure. If a slot is
 /// still empty when all children have completed, and there is no failure, its child was stopped.
 pub struct WhenAllOutcomes<C, E> {
     pub(super) values: C,
@@ -109,15 +111,19 @@ impl<C, E> WhenAllOutcomes<C, E> {
     }
 }
 
-impl<T, C, V, E> Accept<Place<V>, V, E> for WhenAll<T>
+impl<T, C, V, E> Accept<ResultWriter<V>, V, E> for WhenAll<T>
 where
     Self: Gather<Kept = WhenAllOutcomes<C, E>>,
 {
     #[inline]
-    fn accept(kept: &WhenAllOutcomes<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
+    fn accept(
+        kept: &WhenAllOutcomes<C, E>,
+        writer: ResultWriter<V>,
+        outcome: Outcome<V, E>,
+    ) -> Option<StopReason> {
         match outcome {
             Outcome::Value(value) => {
-                place.put(value);
+                writer.put(value);
                 return None;
             }
             Outcome::Error(error) => kept.fail(Failure::Error(error)),
@@ -130,7 +136,7 @@ where
 
 macro_rules! tuples {
     ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
-        // SAFETY: rules 1 and 2 of `Gather`: each slot, and the place of each room, is used once, for the sender
+        // SAFETY: rules 1 and 2 of `Gather`: each slot, and the writer of each result, is used once, for the sender
         // with the same index.
         unsafe impl<E, $($sender),+> Gather for WhenAll<($($sender,)+)>
         where
@@ -140,9 +146,9 @@ macro_rules! tuples {
             type Value = ($($sender::Value,)+);
             type Error = E;
             const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
-            type Kept = WhenAllOutcomes<($(Room<$sender::Value>,)+), E>;
+            type Kept = WhenAllOutcomes<($(ResultSlot<$sender::Value>,)+), E>;
             type Slots<R: Receiver<Self::Value, E>> =
-                ($(Slot<$sender::Operation<GatherChild<Self, R, Place<$sender::Value>>>>,)+);
+                ($(Slot<$sender::Operation<GatherChild<Self, R, ResultWriter<$sender::Value>>>>,)+);
 
             #[inline]
             fn count(&self) -> usize {
@@ -151,7 +157,7 @@ macro_rules! tuples {
 
             #[inline]
             fn kept(&self) -> Self::Kept {
-                WhenAllOutcomes::new(($(Room::<$sender::Value>::new(),)+))
+                WhenAllOutcomes::new(($(ResultSlot::<$sender::Value>::new(),)+))
             }
 
             #[inline]
@@ -166,7 +172,7 @@ macro_rules! tuples {
                 kept: &Self::Kept,
                 parent: GatherParent<Self, R>,
             ) {
-                $(parent.connect(&slots.$at, self.senders.$at, Place::of(&kept.values.$at));)+
+                $(parent.connect(&slots.$at, self.senders.$at, ResultWriter::of(&kept.values.$at));)+
             }
 
             #[inline]
@@ -176,7 +182,7 @@ macro_rules! tuples {
 
             #[inline]
             fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, E> {
-                kept.outcome(|rooms| Some(($(rooms.$at.take()?,)+)))
+                kept.outcome(|results| Some(($(results.$at.take()?,)+)))
             }
         }
     )+ };
@@ -197,7 +203,7 @@ tuples! {
     (12 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10 M 11)
 }
 
-// SAFETY: rules 1 and 2 of `Gather`: there are no slots and no rooms.
+// SAFETY: rules 1 and 2 of `Gather`: there are no slots and no results.
 unsafe impl Gather for WhenAll<()> {
     type Value = ();
     type Error = Never;
@@ -303,7 +309,7 @@ mod tests {
         assert_eq!(seen.into_inner().unwrap(), Some(StopReason::Sibling));
     }
 
-    /// Once, children that cannot fail were not stopped because of another: the whole waited for ever.
+    /// Children that cannot fail were once not stopped when another one failed, and the group waited for ever.
     #[test]
     fn children_that_cannot_fail_are_stopped_by_one_that_stops_or_panics() {
         for end in [Outcome::Stopped, Outcome::Panicked(Panic::new("p"))] {

@@ -3,13 +3,13 @@
 
 #![allow(unsafe_code)]
 
-use super::gather::{Gather, GatherChild, GatherParent, Place, Room, Starter, together};
+use super::gather::{Gather, GatherChild, GatherParent, ResultSlot, ResultWriter, Starter, together};
 use super::when_all::{WhenAll, WhenAllOutcomes};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 use convoke_core::raw::{FrameMemory, FrameVec, Slot};
 
-// SAFETY: rules 1 and 2 of `Gather`: each slot, and the place of each room, is used once, for the sender with
+// SAFETY: rules 1 and 2 of `Gather`: each slot, and the writer of each result, is used once, for the sender with
 // the same index; there are as many of them as senders.
 unsafe impl<S> Gather for WhenAll<Vec<S>>
 where
@@ -18,16 +18,16 @@ where
     type Value = Vec<S::Value>;
     type Error = S::Error;
     const COMPLETES: Completes = together(S::COMPLETES);
-    type Kept = WhenAllOutcomes<Vec<Room<S::Value>>, S::Error>;
+    type Kept = WhenAllOutcomes<Vec<ResultSlot<S::Value>>, S::Error>;
     type Slots<R: Receiver<Self::Value, S::Error>> =
-        FrameVec<Slot<S::Operation<GatherChild<Self, R, Place<S::Value>>>>>;
+        FrameVec<Slot<S::Operation<GatherChild<Self, R, ResultWriter<S::Value>>>>>;
 
     fn count(&self) -> usize {
         self.senders.len()
     }
 
     fn kept(&self) -> Self::Kept {
-        WhenAllOutcomes::new(self.senders.iter().map(|_| Room::new()).collect())
+        WhenAllOutcomes::new(self.senders.iter().map(|_| ResultSlot::new()).collect())
     }
 
     fn slots<R: Receiver<Self::Value, S::Error>>(&self) -> Self::Slots<R> {
@@ -40,8 +40,8 @@ where
         kept: &Self::Kept,
         parent: GatherParent<Self, R>,
     ) {
-        for ((sender, slot), room) in self.senders.into_iter().zip(slots).zip(&kept.values) {
-            parent.connect(slot, sender, Place::of(room));
+        for ((sender, slot), result) in self.senders.into_iter().zip(slots).zip(&kept.values) {
+            parent.connect(slot, sender, ResultWriter::of(result));
         }
     }
 
@@ -52,9 +52,9 @@ where
     }
 
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, S::Error> {
-        // The standard library collects in place here: the allocation of the rooms becomes that of the
+        // The standard library collects in place here: the allocation of the results becomes that of the
         // values.
-        kept.outcome(|rooms| core::mem::take(rooms).into_iter().map(Room::into_inner).collect())
+        kept.outcome(|results| core::mem::take(results).into_iter().map(ResultSlot::into_inner).collect())
     }
 }
 

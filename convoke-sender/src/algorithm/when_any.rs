@@ -138,7 +138,7 @@ where
 macro_rules! tuples {
     ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
         // SAFETY: rule 1 of `Gather`: each slot is used once, for the sender with the same index. Rule 2: there
-        // are no rooms.
+        // are no results.
         unsafe impl<V, E, $($sender),+> Gather for WhenAny<($($sender,)+)>
         where
             V: Send,
@@ -205,7 +205,7 @@ tuples! {
 }
 
 // SAFETY: rule 1 of `Gather`: each slot is used once, for the sender with the same index; there are as many
-// of them as senders. Rule 2: there are no rooms.
+// of them as senders. Rule 2: there are no results.
 unsafe impl<S> Gather for WhenAny<Vec<S>>
 where
     S: Sender<Value: Send, Error: Send>,

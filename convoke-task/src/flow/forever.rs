@@ -12,7 +12,7 @@ use super::no_return::NoReturn;
 
 /// Waits until a stop is requested, and ends as stopped: for the body of a scope whose children do the work.
 ///
-/// - *Completes with* nothing: it does not return, and has the type that is expected where it stands.
+/// - *Completes with* nothing: it never returns a value. Its output type is inferred.
 /// - *If dropped*, nothing happens.
 /// - *Runs on* the task's executor.
 /// - *Panics* outside a task.

@@ -6,7 +6,7 @@ use convoke_core::StopReason;
 use convoke_core::raw::OwnerId;
 
 use super::found::Found;
-use super::look_at_all;
+use super::visit_all;
 use crate::task::{InList, StopWalk, TaskRef};
 
 /// A task to find, and a reference to it once it was found.
@@ -26,7 +26,7 @@ pub(crate) struct Wanted {
 pub unsafe fn ask_stop(address: usize, owner: OwnerId) -> bool {
     let mut found = Found::default();
     found.wanted = Some(Wanted { address, owner, task: None });
-    look_at_all(&mut found);
+    visit_all(&mut found);
     let Some(task) = found.wanted.and_then(|wanted| wanted.task) else { return false };
     let mut walk = StopWalk::new(StopReason::Requested);
     task.alive().ask_stop(&mut walk);

@@ -3,7 +3,7 @@
 //!
 //! 1. `next` and `pointed_by` of a linked entry, and the lists themselves, belong to the holder of the
 //!    shard's lock. All other fields are written before the entry is linked, by the thread that links it.
-//! 2. The thread that links an entry keeps it, and what it leads to, in place until it was unlinked. `look`
+//! 2. The thread that links an entry keeps it, and what it leads to, in place until it was unlinked. `visit`
 //!    is called under the lock, and so not after `unlink` has returned.
 //! 3. The lock of a shard is taken before that of a parent: a thread that holds the lock of a parent neither
 //!    links nor unlinks. Under either lock no code of the program runs and no memory is allocated.
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     order: Cell<u64>,
     parent: Cell<NonNull<()>>,
     /// Adds the tasks of the parent to a `Found`.
-    look: Cell<unsafe fn(NonNull<()>, &mut Found)>,
+    visit: Cell<unsafe fn(NonNull<()>, &mut Found)>,
     /// Until `drop` has unlinked it, its neighbours in the list write to it. They may do so while `drop` has
     /// `&mut self` only if the type is not `Unpin`: so this type is not, nor is any parent that has one.
     _pinned: PhantomPinned,
@@ -103,7 +103,7 @@ impl Entry {
             shard: Cell::new(UNKNOWN),
             order: Cell::new(0),
             parent: Cell::new(NonNull::dangling()),
-            look: Cell::new(|_, _| {}),
+            visit: Cell::new(|_, _| {}),
             _pinned: PhantomPinned,
         }
     }
@@ -120,7 +120,7 @@ impl Entry {
         self.parent.set(parent.cast());
         // SAFETY: rule 2: the parent, which is a `T`, is alive while the entry is linked, and so while this is
         // called.
-        self.look.set(|parent, found| unsafe { parent.cast::<T>().as_ref() }.visit(found));
+        self.visit.set(|parent, found| unsafe { parent.cast::<T>().as_ref() }.visit(found));
         let shard = REGISTRY[here].0.lock();
         let newest = shard.newest.replace(self);
         self.next.set(newest);
@@ -163,7 +163,7 @@ impl Drop for Entry {
 }
 
 /// Visits all parents, and collects their tasks.
-pub fn look_at_all(found: &mut Found) {
+pub fn visit_all(found: &mut Found) {
     for (index, shard) in REGISTRY.iter().enumerate() {
         let before = found.mark();
         loop {
@@ -171,9 +171,9 @@ pub fn look_at_all(found: &mut Found) {
             let mut next = guard.newest.get();
             while let Some(entry) = guard.linked_at(next) {
                 found.comes_from(entry.order.get(), index);
-                // SAFETY: rule 2: `look` may be called with `parent` while the entry is linked, and the lock
+                // SAFETY: rule 2: `visit` may be called with `parent` while the entry is linked, and the lock
                 // is held.
-                unsafe { (entry.look.get())(entry.parent.get(), found) };
+                unsafe { (entry.visit.get())(entry.parent.get(), found) };
                 next = entry.next.get();
             }
             drop(guard);

@@ -35,7 +35,7 @@ pub struct Seen {
     /// The address of the task above.
     pub above: Option<usize>,
     /// The state of the task.
-    pub look: TaskView,
+    pub view: TaskView,
     /// The sort key of its parent (a scope or an operation) among others.
     pub order: (u64, usize),
 }
@@ -71,7 +71,7 @@ impl Found {
         self.tasks.push(Seen {
             address: task.id().address(),
             above: above.map(TaskId::address),
-            look: task.look(),
+            view: task.view(),
             order: self.parent,
         });
     }

@@ -1,7 +1,7 @@
 //! The registry of tasks: how an inspector finds the tasks of the process.
 //!
 //! The registry lists the parents of tasks (scopes, launches), not the tasks: spawning a task costs nothing
-//! here. A parent links its [`Entry`] when it opens and unlinks it before it goes. [`look_at_all`] visits
+//! here. A parent links its [`Entry`] when it opens and unlinks it before it goes. [`visit_all`] visits
 //! every parent from any thread, under the lock of its shard, and the parent adds its tasks to a [`Found`],
 //! under its own lock. `convoke-inspect` builds the tree from that.
 //!
@@ -25,6 +25,6 @@ use no_entry as entry;
 #[cfg(feature = "testing")]
 pub use ask::ask_stop;
 pub(crate) use entry::Entry;
-pub use entry::look_at_all;
+pub use entry::visit_all;
 pub(crate) use found::Visit;
 pub use found::{Found, Seen};

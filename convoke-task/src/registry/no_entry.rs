@@ -26,4 +26,4 @@ impl Entry {
 }
 
 /// Finds nothing.
-pub fn look_at_all(_: &mut Found) {}
+pub fn visit_all(_: &mut Found) {}

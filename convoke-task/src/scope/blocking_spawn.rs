@@ -138,7 +138,7 @@ impl<'scope, O> Parent<'scope, Inherited> for &'scope BlockingScope<'scope, '_, 
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };
-        BlockingHandle { handle, owner: self.scope.block.link.home(), location, _scope: PhantomData }
+        BlockingHandle { handle, owner: self.scope.block.link.owner_id(), location, _scope: PhantomData }
     }
 }
 

@@ -133,8 +133,8 @@ impl Children {
         *head = child.as_ptr();
     }
 
-    /// Takes a child, which is in a list of these, out of it. Returns which one that was, and true if the child was
-    /// its first.
+    /// Removes a child from its list, which is one of these. Returns the list, and true if the child was the first in
+    /// it.
     #[inline]
     fn unlink(&mut self, child: NonNull<TaskHeader>) -> (List, bool) {
         // SAFETY: `remove` and `next_to_ask` pass a child that is in a list; it and its neighbours are alive:

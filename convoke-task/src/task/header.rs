@@ -148,7 +148,7 @@ impl TaskHeader {
     pub(super) unsafe fn set_kind_and_owner(&self, kind: NonNull<TaskKind>, link: &ParentLink) {
         // SAFETY: the kind is alive until it is replaced, and the caller holds the runnable: rule 2.
         unsafe { self.runnable.set_kind(kind.cast()) };
-        self.owner.store(link.home().number(), Ordering::Relaxed);
+        self.owner.store(link.owner_id().number(), Ordering::Relaxed);
         const OF_LINK: u8 = QUEUES_HERE | HOOKED;
         self.fixed.set(self.fixed.get() & !OF_LINK | link.inherited().0 & OF_LINK);
     }
@@ -198,7 +198,7 @@ impl TaskHeader {
     }
 
     /// Returns the number of the owner thread, or zero if the task is shared.
-    pub(super) fn home_number(&self) -> u32 {
+    pub(super) fn owner_number(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)
     }
 
@@ -222,7 +222,7 @@ impl TaskHeader {
 
     /// Returns true if this is the owner thread.
     #[inline]
-    pub(super) fn is_at_home(&self) -> bool {
+    pub(super) fn is_on_owner_thread(&self) -> bool {
         self.is_owned_by(OwnerId::here())
     }
 

@@ -99,7 +99,8 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         // task requires.
         unsafe {
             let runnable = Header::of_kind(this.kind.cast());
-            let header = TaskHeader::new(runnable, state, link.home(), link.inherited(), local, M::ASKED_FOR);
+            let header =
+                TaskHeader::new(runnable, state, link.owner_id(), link.inherited(), local, M::ASKED_FOR);
             cell.write(Cell::new(header, ending, future));
             NewTask::new(cell)
         }

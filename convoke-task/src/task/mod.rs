@@ -76,7 +76,7 @@
 //! | `Held`, `Entered`, `WithFuture` | the thread that enters, is inside, has the future | to poll and to end the task |
 //! | [`Inside`] | the thread inside, without the type | the fields of rule 2 of the header |
 //! | `Ended`, [`Leaving`] | a task that has ended; that tells its parent | to leave; to be removed from a list |
-//! | [`InList`] | a task in a list, with the lock held | to look at it |
+//! | [`InList`] | a task in a list, with the lock held | to read its state |
 //! | `Alive`, `TaskRef` | memory that is there; a counted reference | to wake, and to ask for a stop |
 //! | `NotLeft` | rule 3 of the header | to read the kind and the parent link |
 //! | [`Join`] | the handle's end of a task with a handle | to wait for the outcome |

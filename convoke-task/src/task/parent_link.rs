@@ -25,7 +25,7 @@ use convoke_core::raw::{contain, report_panic};
 pub(crate) struct ParentLink {
     env: LinkEnv,
     /// The owner thread of the environment's executor, asked for once.
-    home: OwnerId,
+    owner_id: OwnerId,
     /// The bits that the headers of its tasks begin with.
     inherited: Inherited,
     deadline: Option<Instant>,
@@ -104,9 +104,9 @@ impl ParentLink {
         parent: Option<TaskId>,
         owner: Option<ListOwner>,
     ) -> Self {
-        let (home, inherited) = Self::of_env(&env);
+        let (owner_id, inherited) = Self::of_env(&env);
         let (env, sites) = (LinkEnv::Own(env), Sites::new());
-        Self { env, home, inherited, deadline, parent, owner, sites, _pinned: PhantomPinned }
+        Self { env, owner_id, inherited, deadline, parent, owner, sites, _pinned: PhantomPinned }
     }
 
     /// Creates a link that borrows its environment, for a task in no list.
@@ -115,8 +115,8 @@ impl ParentLink {
     /// The environment stays until all tasks under the link have left: rule 1.
     pub(crate) unsafe fn borrowing(env: NonNull<Env>, parent: Option<TaskId>) -> Self {
         let (env, sites) = (LinkEnv::Borrowed(env), Sites::new());
-        let ((home, inherited), deadline) = (Self::of_env(env.get()), env.get().stop().deadline());
-        Self { env, home, inherited, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
+        let ((owner_id, inherited), deadline) = (Self::of_env(env.get()), env.get().stop().deadline());
+        Self { env, owner_id, inherited, deadline, parent, owner: None, sites, _pinned: PhantomPinned }
     }
 
     /// Creates a link for one task under the same parent, with another environment.
@@ -149,8 +149,8 @@ impl ParentLink {
 
     /// Returns the owner thread of tasks that are spawned here.
     #[inline]
-    pub(crate) fn home(&self) -> OwnerId {
-        self.home
+    pub(crate) fn owner_id(&self) -> OwnerId {
+        self.owner_id
     }
 
     /// Returns the bits that the headers of its tasks begin with.
@@ -162,7 +162,7 @@ impl ParentLink {
     /// Returns true if the tasks run on this thread alone.
     #[inline]
     pub(crate) fn is_owned_here(&self) -> bool {
-        self.home == OwnerId::here() && self.home != OwnerId::NONE
+        self.owner_id == OwnerId::here() && self.owner_id != OwnerId::NONE
     }
 
     /// Returns the spawn sites.
@@ -175,11 +175,11 @@ impl ParentLink {
     /// `Executor::owner_thread` panics there is none, and the tasks are shared.
     #[inline(never)]
     fn of_env(env: &Env) -> (OwnerId, Inherited) {
-        let mut home = OwnerId::NONE;
+        let mut owner_id = OwnerId::NONE;
         contain(report_panic, || {
-            home = env.executor().owner_thread().map_or(OwnerId::NONE, |home| home.id())
+            owner_id = env.executor().owner_thread().map_or(OwnerId::NONE, |owner| owner.id())
         });
-        (home, Inherited::of(env, home))
+        (owner_id, Inherited::of(env, owner_id))
     }
 
     /// Returns why the parent asked its tasks to stop: the owner of their lists if there is one, else the

@@ -6,7 +6,7 @@
 //! | [`TaskId`] | none: an address to compare | nothing |
 //! | [`Alive`] | the memory is there for `'a` | wake, ask for a stop, count a reference |
 //! | [`TaskRef`] | a counted reference | the same, for as long as it exists |
-//! | [`InList`] | the task is in a list of its parent, whose lock is held | look at it, ask it to stop later |
+//! | [`InList`] | the task is in a list of its parent, whose lock is held | read its state, ask it to stop later |
 //! | [`Leaving`] | the task has ended and is telling its parent, once | its parent link; to be removed |
 
 #![allow(unsafe_code)]
@@ -183,7 +183,7 @@ impl TaskRef {
     pub(super) fn wake_and_drop(self) {
         let header = self.alive().header();
         if header.access() == Access::Local
-            && let Some(wake) = header.state.wake_and_drop_at_home()
+            && let Some(wake) = header.state.wake_and_drop_locally()
         {
             let task = self.into_counted();
             if wake == Wake::Post {

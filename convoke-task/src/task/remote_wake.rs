@@ -30,7 +30,7 @@ pub(super) unsafe fn send_remote_wake(task: NonNull<TaskHeader>, link: NonNull<P
         let link = link.as_ref();
         let Ok(executor) = Panic::catch(|| link.env().executor().clone()) else { unreachable_owner() };
         let Ok(Some(owner)) = Panic::catch(|| executor.owner_thread()) else { unreachable_owner() };
-        if owner.id() != link.home() {
+        if owner.id() != link.owner_id() {
             unreachable_owner();
         }
         let wake = RemoteWake::new(task.cast(), |task| {

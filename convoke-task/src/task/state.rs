@@ -328,7 +328,7 @@ impl State {
     /// nothing, if references are merged or have to be settled.
     #[inline]
     #[must_use]
-    pub fn wake_and_drop_at_home(&self) -> Option<Wake> {
+    pub fn wake_and_drop_locally(&self) -> Option<Wake> {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED != 0 {
             cold_path();

@@ -27,12 +27,12 @@ pub struct TaskView {
     /// The `await` that it waits at, or waited at last.
     pub waits: Option<&'static Location<'static>>,
     /// The number of its owner thread, or zero if it is shared.
-    pub home: u32,
+    pub owner_thread: u32,
 }
 
 impl InList<'_> {
     /// Returns a snapshot: rules 1 and 5 of the header.
-    pub(crate) fn look(self) -> TaskView {
+    pub(crate) fn view(self) -> TaskView {
         let header = self.header();
         // SAFETY: rule 5: the task is in a list of its parent, under the lock that `self` stands for. The cold state
         // is freed with the task. Its `waits` is atomic; no other field is touched.
@@ -47,7 +47,7 @@ impl InList<'_> {
             done: header.state.is_done(),
             stop_asked: header.state.stop_asked(),
             waits: header.runnable.waits_at().or(stored),
-            home: header.home_number(),
+            owner_thread: header.owner_number(),
         }
     }
 }

@@ -30,7 +30,7 @@ fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
 
 /// A reference of a waker to its task, as it is counted.
 pub(super) trait WakerRef: Sized {
-    /// Makes one of the reference that the waker refers to its task by.
+    /// Creates one from the reference to the task that the waker has.
     fn of_waker(task: TaskRef) -> Self;
 
     /// Borrows the reference.

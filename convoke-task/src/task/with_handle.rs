@@ -278,14 +278,14 @@ impl<T, K: HandleKind> Join<T, K> {
     /// this is the owner thread.
     #[inline]
     fn is_on_owner_thread(&self) -> bool {
-        !K::LOCAL || self.alive().header().is_at_home()
+        !K::LOCAL || self.alive().header().is_on_owner_thread()
     }
 
     /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
     /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
     /// could touch the child.
     pub(super) fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
-        (!self.is_on_owner_thread()).then(|| OwnerThread::keep_out(self.alive().header().home_number()))
+        (!self.is_on_owner_thread()).then(|| OwnerThread::keep_out(self.alive().header().owner_number()))
     }
 
     /// Asks the child to stop. It can still be waited for.

@@ -58,7 +58,7 @@
 //! So work that is shorter than some tens of microseconds, as most steps of a connection are, ends sooner where it is. Longer work
 //! is worth a move, and the program says so with `run_on` or `child().on(..)`.
 //!
-//! The price of *not* sharing is that a context whose connections are all busy does not help one that is overloaded. In practice the
+//! The price is that a context whose connections are all busy does not help one that is overloaded. In practice the
 //! load evens out with many connections. Where it does not (a few heavy clients), move the heavy part of their work to the pool: the
 //! context then only passes bytes.
 //!
@@ -67,8 +67,8 @@
 //!
 //! # The budget
 //!
-//! A task that never has to wait would never let others run: a channel that is always full, a timer that is always due. So each poll of a
-//! task has a budget of 128 awaits that are ready at once. Every await of Convoke's takes one: channels, locks, permits, timers,
+//! A task whose awaits are always ready at once, because its channel is always full or its timer always due, would never let others run.
+//! So each poll of a task has a budget of 128 such awaits. Every await of Convoke's takes one: channels, locks, permits, timers,
 //! limits, shields, streams, generators, sockets, TLS, request bodies. At zero the await yields: the task goes to the end of the queue, and its thread turns
 //! to other tasks, timers, sockets and stop requests.
 //!
@@ -76,9 +76,10 @@
 //! - Futures of other crates take from it where they wait in ours. [`copy`](crate::io::copy()) and its like take one for each step of a
 //!   foreign stream, too.
 //! - It holds on every executor: contexts, pools of any priority, strands and limited views.
-//! - What only calls your function adds nothing: [`retry`](crate::retry::retry) with a function that is ready, or a boxed future.
-//! - Plain computation does not take from it: a loop without an await holds its thread. Call [`checkpoint`](crate::checkpoint) in it, which yields
-//!   always, or move it to the pool.
+//! - A combinator that only calls your function takes nothing itself: [`retry`](crate::retry::retry) around a function that is ready at once, or
+//!   a boxed future.
+//! - Plain computation does not take from it: a loop without an await holds its thread. Call [`checkpoint`](crate::checkpoint) in it, which always
+//!   yields, or move it to the pool.
 //!
 //! # How to see a task that starves others
 //!

@@ -44,7 +44,7 @@
 //! assert_eq!(sum.unwrap(), 42);
 //! ```
 //!
-//! A child owns what it uses (`async move`). To borrow from the function around, use [`local_scope`](crate::local_scope()), whose
+//! A child owns what it uses (`async move`). To borrow from the function that opens the scope, use [`local_scope`](crate::local_scope()), whose
 //! children run inside the same task:
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! The guide: how to write programs with Convoke, one chapter a module. Every example is compiled and run by the tests.
+//! The guide: how to write programs with Convoke, one module for each chapter. Every example is compiled and run by the tests.
 //!
 //! | chapter | contents |
 //! | --- | --- |

@@ -2,8 +2,8 @@
 //!
 //! # The first failure ends the scope
 //!
-//! A child or a body fails with `Err`, or by a panic. The scope then asks everything in it to stop, waits until it has, and returns
-//! the failure. Inside, `?` works as everywhere.
+//! A child or a body fails with `Err`, or by a panic. The scope then asks everything in it to stop, waits until all of it has
+//! ended, and returns the failure. Inside, `?` works as everywhere.
 //!
 //! ```
 //! use convoke::prelude::*;
@@ -26,14 +26,14 @@
 //! assert_eq!(outcome.unwrap(), Err("part 2 is missing".to_owned()));
 //! ```
 //!
-//! A panic of a child goes on in the parent, with the child's message. No failure is lost, and none is reported twice.
+//! A panic of a child continues in the parent, with the child's message. No failure is lost, and none is reported twice.
 //!
 //! # Which scope
 //!
 //! - Use [`scope`](crate::scope()) if the children own what they use. They may run in parallel.
 //! - Use [`local_scope`](crate::local_scope()) if they borrow from the parent. They run inside its task.
 //! - Use [`blocking_scope`](crate::blocking_scope()) if the parent is blocking code. The children borrow and run in parallel.
-//! - Use [`scope_with`](crate::scope::scope_with) if another rule than the first failure ends the scope: the
+//! - Use [`scope_with`](crate::scope::scope_with) if the scope is not to end at the first failure: the
 //!   [`policy`](crate::scope::policy) module has first success, quorum, wait for all, and supervision with restarts.
 //!
 //! ```

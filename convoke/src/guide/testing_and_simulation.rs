@@ -3,7 +3,7 @@
 //! # Tests
 //!
 //! `#[convoke::test]` runs an `async fn` as a test, with real sockets. `#[convoke::test(virtual_time)]` runs it with a clock that
-//! jumps to the next timer when nothing else is to do: an hour passes at once, and the test says what hangs and what was left
+//! jumps to the next timer when there is nothing else to do: an hour passes at once, and the test reports tasks that hang or are left
 //! behind.
 //!
 //! ```

@@ -7,16 +7,16 @@ use convoke_inspect::tree::{TaskNode, Tree};
 use convoke_task::raw::{Found, Seen, TaskView};
 
 fn seen(address: usize, above: Option<usize>, order: u64) -> Seen {
-    let look = TaskView {
+    let view = TaskView {
         location: Location::caller(),
         running: false,
         queued: true,
         done: false,
         stop_asked: address == 3,
         waits: None,
-        home: 0,
+        owner_thread: 0,
     };
-    Seen { address, above, look, order: (order, 0) }
+    Seen { address, above, view, order: (order, 0) }
 }
 
 fn tree_of(tasks: Vec<Seen>) -> Tree {
@@ -79,7 +79,7 @@ fn it_prints_as_a_tree() {
         seen(4, Some(1), 3),
         seen(5, Some(4), 4),
     ]);
-    let location = seen(1, None, 0).look.location;
+    let location = seen(1, None, 0).view.location;
     let location = format!("({}:", location.file());
     let lines: Vec<String> = tree
         .to_string()

@@ -151,7 +151,7 @@ fn a_waker_used_up_on_the_owner_thread_and_one_dropped_on_another_free_the_task_
             let task = task.clone();
             thread::spawn(move || task.drop_reference(Access::Remote))
         };
-        let wake = task.state().wake_and_drop_at_home().expect("it has not left, and the counts are small");
+        let wake = task.state().wake_and_drop_locally().expect("it has not left, and the counts are small");
         assert_eq!(wake, Wake::Nothing, "it runs, and will be queued when it waits");
         task.end(Access::Local, Access::Local);
         let elsewhere = other.join().unwrap();

@@ -26,7 +26,7 @@ impl Sender {
     }
 }
 
-/// A line that was taken from the pool.
+/// A connection that was taken from the pool.
 pub(super) struct Taken {
     pub(super) id: u64,
     pub(super) sender: Sender,

@@ -349,7 +349,7 @@ where
     type IntoFuture = Serving;
 
     fn into_future(self) -> Serving {
-        Serving { location: self.location, running: Box::pin(self.run()) }
+        Serving::new(self.location, self.run())
     }
 }
 
@@ -358,6 +358,17 @@ where
 pub struct Serving {
     location: &'static Location<'static>,
     running: Pin<Box<dyn Future<Output = io::Result<()>> + Send>>,
+}
+
+impl Serving {
+    /// Creates the future of a server that was made at this location.
+    #[doc(hidden)]
+    pub fn new(
+        location: &'static Location<'static>,
+        running: impl Future<Output = io::Result<()>> + Send + 'static,
+    ) -> Self {
+        Self { location, running: Box::pin(running) }
+    }
 }
 
 impl Future for Serving {

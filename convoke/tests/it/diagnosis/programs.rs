@@ -22,7 +22,7 @@ impl Checker {
     /// Returns the reports after `seconds` more seconds.
     pub(crate) fn after(&mut self, seconds: u64) -> Vec<Finding> {
         self.now += Duration::from_secs(seconds);
-        self.watcher.look(self.now)
+        self.watcher.check(self.now)
     }
 
     /// Returns the reports after one second, less than any deadlock limit.
