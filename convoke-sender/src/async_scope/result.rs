@@ -76,8 +76,8 @@ impl<V, E> StoredResult<V, E> {
                 self.rendezvous.left();
                 AfterCompletion::Deliver(ready)
             }
-            // SAFETY: rule 1: the claim was abandoned, or the consumer has left: the outcome is ours.
-            Complete::Free => AfterCompletion::Discard(unsafe { (*self.outcome.get()).take() }),
+            // The claim was abandoned, or the consumer has left: the outcome is ours.
+            Complete::Free => AfterCompletion::Discard(self.take_outcome()),
         }
     }
 
@@ -94,16 +94,26 @@ impl<V, E> StoredResult<V, E> {
     /// Takes the consumer and the outcome. Called by the work that is told to wake the consumer, or by a
     /// consumer that finds that the work has completed.
     fn take_both(&self) -> Ready<V, E> {
-        // SAFETY: rules 1 and 2: in both cases the rendezvous has given both to the caller.
-        let (consumer, outcome) = unsafe { ((*self.consumer.get()).take(), (*self.outcome.get()).take()) };
-        Ready { consumer, outcome }
+        Ready { consumer: self.take_consumer(), outcome: self.take_outcome() }
+    }
+
+    /// Takes the outcome. Called by the one that the rendezvous has given it to: rule 1.
+    fn take_outcome(&self) -> Option<Outcome<V, E>> {
+        // SAFETY: rule 1: the caller is the only user of the outcome.
+        unsafe { (*self.outcome.get()).take() }
+    }
+
+    /// Takes the consumer. Called by the one that the rendezvous has given it to: rule 2.
+    fn take_consumer(&self) -> Option<Completion<V, E>> {
+        // SAFETY: rule 2: the caller is the only user of the consumer's cell.
+        unsafe { (*self.consumer.get()).take() }
     }
 
     /// Lets the waiting consumer leave. Returns its completion, or `None` if the outcome is being delivered.
     fn leave(&self) -> Option<Completion<V, E>> {
         match self.rendezvous.abandon() {
-            // SAFETY: rule 2: the consumer could leave, so its cell is the consumer's again, which this is.
-            Abandon::Leave => unsafe { (*self.consumer.get()).take() },
+            // The consumer could leave, so its cell is the consumer's again, which this is.
+            Abandon::Leave => self.take_consumer(),
             Abandon::Free => None,
         }
     }
@@ -112,8 +122,8 @@ impl<V, E> StoredResult<V, E> {
     fn abandon(&self) -> Result<(), Option<Outcome<V, E>>> {
         match self.rendezvous.abandon() {
             Abandon::Leave => Ok(()),
-            // SAFETY: rule 1: the work has completed, and there is no consumer (rule 3): the outcome is ours.
-            Abandon::Free => Err(unsafe { (*self.outcome.get()).take() }),
+            // The work has completed, and there is no consumer (rule 3): the outcome is ours.
+            Abandon::Free => Err(self.take_outcome()),
         }
     }
 }
