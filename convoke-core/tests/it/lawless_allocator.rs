@@ -5,17 +5,21 @@
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use convoke::env::current;
+use convoke::executor::block_on_with;
+use convoke::scope::local_scope_not_send;
 use convoke::sender::prelude::*;
 use convoke::sender::sync_wait;
 use convoke::task::task;
-use convoke::{checkpoint, scope};
+use convoke::{checkpoint, join, scope};
 use convoke_core::env::Changes;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
 use convoke_core::raw::Frame;
@@ -201,4 +205,154 @@ fn a_handle_to_an_allocator_that_panics_does_not() {
     // SAFETY: it came from there with this layout.
     unsafe { frames.deallocate(frame, layout) };
     drop(frames);
+}
+
+thread_local! {
+    static CALLED: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
+}
+
+/// An allocator that calls code of the program before it allocates, though not from inside of that code.
+struct Calls;
+
+// SAFETY: all memory is the system's.
+unsafe impl Allocator for Calls {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if !INSIDE.replace(true) {
+            let called = CALLED.with_borrow_mut(Option::take);
+            if let Some(called) = called {
+                called();
+                CALLED.set(Some(called));
+            }
+            INSIDE.set(false);
+        }
+        Allocator::allocate(&FrameAllocator::system(), layout)
+    }
+
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: the contract of this function, and the memory came from the system's allocator.
+        unsafe { Allocator::deallocate(&FrameAllocator::system(), memory, layout) };
+    }
+}
+
+/// Runs a task whose allocator is `Calls`.
+fn run_with_calls<T: 'static>(body: impl Future<Output = T>) -> T {
+    let outcome = block_on_with(Changes::new().allocator(FrameAllocator::new(Calls)), body);
+    CALLED.set(None);
+    outcome.unwrap()
+}
+
+/// Makes the allocator call this from now on.
+fn from_now_on(called: impl Fn() + 'static) {
+    CALLED.set(Some(Box::new(called)));
+}
+
+/// Regression: the token was made under the lock that guards it, and the second call waited for ever.
+#[test]
+fn an_allocator_may_ask_for_the_stop_token_that_it_is_called_for() {
+    run_with_calls(async {
+        let waits = from_callback(|completion: Completion<()>| {
+            let completion = Rc::new(completion);
+            let tokens = Rc::new(RefCell::new(Vec::new()));
+            from_now_on({
+                let (completion, tokens) = (completion.clone(), tokens.clone());
+                move || tokens.borrow_mut().push(completion.stop_token())
+            });
+            let token = completion.stop_token();
+            CALLED.set(None);
+            assert!(!tokens.borrow().is_empty() && tokens.borrow().iter().all(|other| *other == token));
+            Rc::into_inner(completion).unwrap().value(());
+        });
+        waits.await;
+    });
+}
+
+/// Waits until it is woken, and leaves its waker in a list.
+async fn leave_waker(wakers: Rc<RefCell<Vec<Waker>>>) {
+    let mut is_woken = false;
+    poll_fn(|cx| {
+        if !core::mem::replace(&mut is_woken, true) {
+            wakers.borrow_mut().push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Regression: the set of woken branches grew under its lock.
+#[test]
+fn an_allocator_may_wake_the_branches_of_the_task_that_it_is_called_for() {
+    run_with_calls(async {
+        let wakers = Rc::new(RefCell::new(Vec::new()));
+        let branches: Vec<_> = (0..20).map(|_| leave_waker(wakers.clone())).collect();
+        let wakes = async {
+            checkpoint().await;
+            let others = wakers.clone();
+            from_now_on(move || others.borrow().iter().for_each(Waker::wake_by_ref));
+            wakers.borrow()[0].wake_by_ref();
+            checkpoint().await;
+            CALLED.set(None);
+            wakers.borrow().iter().for_each(Waker::wake_by_ref);
+        };
+        join((wakes, join(branches))).await;
+    });
+}
+
+/// Regression: the children of a local scope were put into a list that grew under its lock.
+#[test]
+fn an_allocator_may_spawn_into_the_local_scope_that_it_is_called_for() {
+    let ran = run_with_calls(async {
+        let ran = Rc::new(Cell::new(0));
+        let counted = ran.clone();
+        local_scope_not_send(async |s| {
+            // The list is full when a child is put there, and not when the allocator puts one there.
+            s.spawn(async {});
+            let (scope, spawned) = (s.clone(), counted.clone());
+            from_now_on(move || {
+                let counted = spawned.clone();
+                scope.spawn(async move { counted.set(counted.get() + 1) });
+            });
+            for _ in 0..3 {
+                let counted = counted.clone();
+                s.spawn(async move { counted.set(counted.get() + 1) });
+            }
+            CALLED.set(None);
+        })
+        .await;
+        ran.get()
+    });
+    assert!(ran > 3, "{ran}");
+}
+
+/// Regression: results waited in a queue that grew under its lock.
+#[test]
+fn an_allocator_may_spawn_where_the_result_goes_that_it_is_called_for() {
+    let sum = run_with_calls(async {
+        scope(async |s| {
+            let results = Arc::new(s.results());
+            for n in 0..10 {
+                results.spawn(async move { n });
+            }
+            let weak = Arc::downgrade(&results);
+            let left = Cell::new(5);
+            from_now_on(move || {
+                if left.get() > 0
+                    && let Some(results) = weak.upgrade()
+                {
+                    left.set(left.get() - 1);
+                    results.spawn(async { 100 });
+                }
+            });
+            checkpoint().await;
+            CALLED.set(None);
+            let mut results = Arc::into_inner(results).unwrap();
+            let mut sum = 0;
+            while let Some(n) = results.next().await {
+                sum += n;
+            }
+            sum
+        })
+        .await
+    });
+    assert!(sum > 45 && sum % 100 == 45, "{sum}");
 }
