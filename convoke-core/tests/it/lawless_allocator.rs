@@ -12,13 +12,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use convoke::env::current;
+use convoke::alloc::frame;
+use convoke::env::{Local, current, with_local};
 use convoke::executor::block_on_with;
+use convoke::prelude::{AsyncClose, Exit, timeout, using};
 use convoke::scope::local_scope_not_send;
 use convoke::sender::prelude::*;
 use convoke::sender::sync_wait;
-use convoke::task::task;
+use convoke::task::{forever, task};
 use convoke::{checkpoint, join, scope};
 use convoke_core::env::Changes;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
@@ -121,6 +124,42 @@ async fn program() -> u32 {
     sum.await + checkpoint_and(8).await
 }
 
+/// A program in which the task needs memory for many other things than children: the branches of `join` and `select!`, a
+/// framed future, locals, a stop token and what hears of it, the results of a scope, children that are not `Send`, clean-up.
+async fn other_program() -> u32 {
+    static KEY: Local<u32> = Local::inherited("key");
+    let framed = with_local(&KEY, 1, async {
+        frame(checkpoint_and(1)).await + current::local(&KEY).unwrap_or_default()
+    });
+    let branches: u32 = join(vec![checkpoint_and(1), checkpoint_and(1)]).await.into_iter().sum();
+    let raced = convoke::select! {
+        number = checkpoint_and(1) => number,
+        () = async {
+            drop(current::stop_token());
+            forever().await
+        } => 100,
+    };
+    let results = scope(async |s| {
+        let mut results = s.results();
+        results.spawn(checkpoint_and(2));
+        results.next().await.unwrap_or_default()
+    });
+    let local = local_scope_not_send(async |s| s.spawn_future(checkpoint_and(4)).await);
+    let closed = using(Closes, async |_| checkpoint_and(1).await);
+    framed.await + branches + raced + results.await + local.await + closed.await
+}
+
+struct Closes;
+
+impl AsyncClose for Closes {
+    type Error = Never;
+
+    async fn close(self, _: Exit) -> Result<(), Never> {
+        checkpoint().await;
+        Ok(())
+    }
+}
+
 async fn checkpoint_and(number: u32) -> u32 {
     checkpoint().await;
     number
@@ -128,6 +167,15 @@ async fn checkpoint_and(number: u32) -> u32 {
 
 /// Runs the program with an allocator of this kind. Returns the outcome and the number of frames.
 fn run(law: Law) -> (Outcome<u32>, usize) {
+    run_program(law, |changes| sync_wait(task(program()).write_env(changes)))
+}
+
+/// As `run`, with the other program.
+fn run_other(law: Law) -> (Outcome<u32>, usize) {
+    run_program(law, |changes| block_on_with(changes, other_program()))
+}
+
+fn run_program(law: Law, program: impl FnOnce(Changes) -> Outcome<u32>) -> (Outcome<u32>, usize) {
     let (memory, dropped) = (Counting::new(FrameAllocator::system()), Arc::new(AtomicUsize::new(0)));
     let lawless = Lawless {
         law,
@@ -138,7 +186,7 @@ fn run(law: Law) -> (Outcome<u32>, usize) {
     };
     let changes = Changes::new().allocator(FrameAllocator::new(lawless));
     // A scope or a launch that finds no memory panics here.
-    let outcome = Panic::catch(|| sync_wait(task(program()).write_env(changes)));
+    let outcome = Panic::catch(|| program(changes));
     assert_eq!((memory.live(), memory.live_bytes()), (0, 0), "{law:?}");
     assert_eq!(dropped.load(Ordering::Relaxed), 1, "{law:?}");
     (outcome.unwrap_or_else(Outcome::Panicked), memory.total())
@@ -176,6 +224,23 @@ fn an_allocator_that_panics_at_deallocate_blocks_nothing() {
 #[test]
 fn an_allocator_may_run_tasks_while_it_is_called() {
     assert_eq!(run(Law::RunsTasksItself).0, Outcome::Value(15));
+}
+
+#[test]
+fn every_part_of_a_task_may_get_its_memory_late_or_not_at_all() {
+    let (outcome, frames) = run_other(Law::NoMemoryAt(usize::MAX));
+    assert_eq!(outcome, Outcome::Value(12));
+    let mut ended = 0;
+    for at in 0..frames {
+        let none = run_other(Law::NoMemoryAt(at)).0;
+        assert_eq!(run_other(Law::PanicAtAllocate(at)).0, none, "frame {at}");
+        assert_eq!(run_other(Law::PanicAtDeallocate(at)).0, Outcome::Value(12), "frame {at}");
+        ended += usize::from(none == Outcome::Value(12));
+    }
+    assert!(ended > 5 && ended < frames, "of {frames} frames {ended} were replaced by others");
+    for law in [Law::PanicAtEveryDeallocate, Law::RunsTasksItself, Law::UsesTheTask] {
+        assert_eq!(run_other(law).0, Outcome::Value(12), "{law:?}");
+    }
 }
 
 /// Regression: a task that was used while it got its cold state had two, and did not wait for the operations that the first
@@ -263,6 +328,27 @@ fn an_allocator_may_ask_for_the_stop_token_that_it_is_called_for() {
             Rc::into_inner(completion).unwrap().value(());
         });
         waits.await;
+    });
+}
+
+/// Asks for the stop token of the running task, or of a part of it, while the allocator does so too.
+fn asks_for_one_token() {
+    let tokens = Rc::new(RefCell::new(Vec::new()));
+    let others = tokens.clone();
+    from_now_on(move || others.borrow_mut().push(current::stop_token()));
+    let token = current::stop_token();
+    CALLED.set(None);
+    assert!(!tokens.borrow().is_empty() && tokens.borrow().iter().all(|other| *other == token));
+}
+
+/// Regression: a task had two tokens, of which one never heard of a stop, and a part of a task panicked.
+#[test]
+fn an_allocator_may_ask_a_task_and_its_parts_for_their_tokens() {
+    run_with_calls(async {
+        // From here on the task can store more than its future.
+        schedule(&current::executor()).await;
+        timeout(Duration::from_secs(3600), async { asks_for_one_token() }).await.unwrap();
+        asks_for_one_token();
     });
 }
 
