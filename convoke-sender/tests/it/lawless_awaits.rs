@@ -92,13 +92,13 @@ fn polled_after_their_end_they_panic_and_the_task_goes_on() {
     assert_eq!(outcome, Outcome::Value(2 + 2 + 8));
 }
 
-/// What has begun in one task stays that task's: it waits until the other one has done with it.
+/// Work that one task has begun stays that task's, which waits until the other one has done with it.
 #[test]
 fn begun_in_one_task_they_end_in_another_or_say_why_not() {
     let pool = ThreadPool::new(2).unwrap();
     let (mut waiting, gate) = all(&pool);
     // The inline one ends at its first poll.
-    waiting.remove(0);
+    drop(waiting.remove(0));
     let executor = pool.executor();
     let outcome = sync_wait(task(async move {
         for one in &mut waiting {
