@@ -23,6 +23,12 @@ impl<T> FrameQueue<T> {
         self.incoming.push(item);
     }
 
+    /// Returns the part that items are added to, the oldest first.
+    #[inline]
+    pub(crate) fn incoming(&mut self) -> &mut FrameVec<T> {
+        &mut self.incoming
+    }
+
     /// Takes the first item.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
@@ -36,12 +42,6 @@ impl<T> FrameQueue<T> {
     /// Returns true if there is no item.
     pub(crate) fn is_empty(&self) -> bool {
         self.incoming.is_empty() && self.outgoing.is_empty()
-    }
-}
-
-impl<T> Extend<T> for FrameQueue<T> {
-    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        self.incoming.extend(items);
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let (mut queue, mut expected) = (FrameQueue::in_task(), 0);
         queue.push(0);
         for n in 1..1000 {
-            queue.extend([2 * n - 1, 2 * n]);
+            queue.incoming().extend([2 * n - 1, 2 * n]);
             for _ in 0..2 {
                 assert_eq!(queue.pop(), Some(expected));
                 expected += 1;

@@ -373,7 +373,11 @@ impl Region {
                 Some(overlay) => Surroundings::new(&outer.env().overlaid(overlay), deadline),
             })
         };
-        let surroundings = self.surroundings.0.get_or_init(make);
+        let surroundings = self.surroundings.0.get().unwrap_or_else(|| {
+            // Made before it is stored: the allocator is code of the program, and may come here too. Then that counts.
+            let new = make();
+            self.surroundings.0.get_or_init(|| new)
+        });
         if let Some(reason) = reason {
             surroundings.request_stop(reason);
         }

@@ -18,7 +18,7 @@ use super::token::Target;
 use super::{RawCallback, StopReason, StopRef, StopSource, StopToken};
 use crate::frames::FrameAllocator;
 use crate::frames::frame_box::FrameBox;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 
 /// A stop source that lies in its owner and does not move once it is in use.
 ///
@@ -67,21 +67,30 @@ impl InPlaceStop {
     // Not inlined: most tokens are not in place.
     #[inline(never)]
     pub(super) fn to_token(&self, allocator: &FrameAllocator) -> StopToken {
-        let mut linked = self.linked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(linked) = &*linked {
+        if let Some(linked) = &*self.lock() {
             return linked.source.token();
         }
+        // Without the lock: the allocator is code of the program, and may ask for this token.
         let source = StopSource::new_in(allocator, self.state.deadline());
         let token = source.token();
         let forward = Forward(token.state.clone().expect("every source is created with a state"));
-        let new = Linked { callback: RawCallback::new(forward), source };
-        let linked = linked.insert(FrameBox::new_in(allocator.clone(), new));
+        let new = FrameBox::new_in(allocator.clone(), Linked { callback: RawCallback::new(forward), source });
+        // Dropped before `new`, if that is not needed.
+        let mut linked = self.lock();
+        if let Some(first) = &*linked {
+            return first.source.token();
+        }
+        let linked = linked.insert(new);
         // SAFETY: rule 1: we do not move, as the `StopRef` that calls this came from `token`. The callback
         // lies in a box that `drop` below destroys before the state, and the mutex makes this the only
         // registration. If a stop was requested already, it forwards at once, to a source that has no other
         // handles yet.
         unsafe { linked.callback.register(StopRef(Target::InPlace(self))) };
         token
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<FrameBox<Linked>>> {
+        self.linked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

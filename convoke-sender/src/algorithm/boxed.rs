@@ -199,7 +199,8 @@ impl<V, E> Inner<V, E> {
                 };
                 this.as_ref().rendezvous.reset();
                 trampoline.set_at(Some(here));
-                let work = abort_on_unwind(|| sender.connect(AnyReceiver { operation: this }));
+                // The box is freed with the closure: the work, which may end the task, has taken the sender out.
+                let work = abort_on_unwind(move || sender.connect(AnyReceiver { operation: this }));
                 let work = (*this.as_ref().current.get()).insert(work);
                 abort_on_unwind(|| work.as_mut().start());
                 if !this.as_ref().rendezvous.arrive() {

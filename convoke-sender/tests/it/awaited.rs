@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use convoke::alloc::{Counting, FrameAllocator};
 use convoke::checkpoint;
+use convoke::env::Changes;
 use convoke::env::current;
 use convoke::prelude::{ThreadPool, launch};
 use convoke::sender::prelude::*;
-use convoke::sender::{AwaitableSender, sync_wait};
+use convoke::sender::{AwaitableSender, sync_wait, sync_wait_with};
 use convoke::task::task;
 use convoke_sender::testing::{Connected, Gate};
 
@@ -191,4 +193,20 @@ fn a_sender_that_a_function_returns_without_its_type_is_awaited() {
         (opaque().into_awaited().await, awaitable(false).await, awaitable(true).await)
     });
     assert_eq!(outcome.wait(), Outcome::Value(("value", Ok("yes"), Err("no".to_owned()))));
+}
+
+/// Regression: the box was freed when the start of its work had returned, which may be after the end of the task.
+#[test]
+fn the_memory_of_a_boxed_sender_is_freed_before_its_work_starts() {
+    let memory = Counting::new(FrameAllocator::system());
+    let changes = || Changes::new().allocator(FrameAllocator::new(memory.clone()));
+    let (env, counts) = (Env::new().with(changes()), memory.clone());
+    let work = async move {
+        let (before, inside) = (counts.live(), counts.clone());
+        let boxed = just(()).then(move |()| inside.live()).boxed();
+        assert_eq!(counts.live(), before + 1, "the box");
+        (before, Connected::with_env(boxed, env).start().outcome())
+    };
+    let (before, inside) = sync_wait_with(changes(), task(work)).unwrap();
+    assert_eq!(inside, Outcome::Value(before + 1), "the work that was in the box, and not the box");
 }

@@ -9,5 +9,6 @@ mod counting_scope;
 mod counting_scope_spawn;
 mod deep_boxed;
 mod destructors;
+mod lawless_awaits;
 mod many_threads;
 mod serial_steps;

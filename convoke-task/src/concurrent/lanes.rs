@@ -85,7 +85,7 @@ impl<F: Future> Lanes<F> {
 
     /// Starts a round: moves the woken keys into it. Returns false if there are none.
     pub(super) fn begin_round(&mut self) -> bool {
-        self.wake_set.take_woken(&mut self.round);
+        self.wake_set.take_woken(self.round.incoming());
         !self.round.is_empty()
     }
 

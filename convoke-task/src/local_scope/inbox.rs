@@ -6,6 +6,7 @@ use core::pin::Pin;
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use super::child::Label;
+use crate::room;
 use crate::together::wake_set::OwnerFlag;
 use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec};
 
@@ -42,7 +43,8 @@ impl<C: ?Sized> Inbox<C> {
     /// If the scope has ended.
     #[track_caller]
     pub(super) fn push(&self, future: Pin<FrameBox<C>>, label: Option<Label>) {
-        let mut state = self.lock();
+        let lock = || self.lock();
+        let mut state = room::for_one_more(lock(), lock, |state| &mut state.started);
         if state.ended {
             drop(state);
             panic!(

@@ -13,6 +13,7 @@ use convoke_core::{Panic, StopReason};
 
 use super::rules::Policy;
 use crate::frame_queue::FrameQueue;
+use crate::room;
 use crate::scope::{ChildFailure, Handle};
 
 /// Results of the children of a scope so far, as its policy sees them.
@@ -72,7 +73,11 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// With the first panic of the policy for a result that is judged here. All of these results are in the
     /// tally in any case.
     pub(super) fn judge(&self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
-        let mut state = self.lock();
+        let lock = || self.lock();
+        let mut state = lock();
+        if state.tally.is_none() {
+            state = room::for_one_more(state, lock, |state| state.arrived.incoming());
+        }
         let Some(mut tally) = state.tally.take() else {
             state.arrived.push(result);
             return Ok(());
@@ -126,8 +131,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
 
     /// Adds a daemon, to be asked to stop at the end.
     pub(super) fn add_daemon(&self, daemon: Handle<()>) {
-        let mut state = self.lock();
-        state.daemons.push(daemon);
+        let state = self.store_daemon(daemon);
         if state.working == 0 {
             // Started by another daemon, after all others had ended.
             drop(state);
@@ -135,9 +139,16 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         }
     }
 
+    fn store_daemon(&self, daemon: Handle<()>) -> MutexGuard<'_, TallyState<V, E>> {
+        let lock = || self.lock();
+        let mut state = room::for_one_more(lock(), lock, |state| &mut state.daemons);
+        state.daemons.push(daemon);
+        state
+    }
+
     /// Asks all daemons to stop, also if asking one of them panics: its executor is foreign code.
     fn stop_daemons(&self) {
-        let daemons = core::mem::replace(&mut self.lock().daemons, FrameMemory::vec_in_task());
+        let mut daemons = core::mem::replace(&mut self.lock().daemons, FrameMemory::vec_in_task());
         let mut first_panic = None;
         // Without the lock: a daemon may run at once, and bring a failure. The handles are not dropped: that
         // would drop the daemons' panics. The caller is still in the scope, so that `output` is not called
@@ -147,7 +158,10 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
                 first_panic.get_or_insert(panic);
             }
         }
-        self.lock().daemons.extend(daemons);
+        core::mem::swap(&mut self.lock().daemons, &mut daemons);
+        for added_meanwhile in daemons {
+            drop(self.store_daemon(added_meanwhile));
+        }
         // A second panic during unwinding would abort the process. The panic hook has reported this one.
         if let Some(panic) = first_panic
             && !std::thread::panicking()

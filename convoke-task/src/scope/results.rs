@@ -16,6 +16,7 @@ use super::options::{Name, Naming, SendPlace};
 use super::parent::{Options, ParentOnExecutors, Takes};
 use super::spawn::Scope;
 use crate::frame_queue::FrameQueue;
+use crate::room;
 use convoke_core::raw::wake_if_any;
 use pin_project_lite::pin_project;
 
@@ -157,9 +158,12 @@ struct Counted<T> {
 
 impl<T> Drop for Counted<T> {
     fn drop(&mut self) {
-        let mut queue = lock(&self.queue);
+        let lock = || lock(&self.queue);
+        let mut queue = room::for_one_more(lock(), lock, |queue| queue.done.incoming());
         queue.running -= 1;
-        queue.done.extend(self.result.take());
+        if let Some(result) = self.result.take() {
+            queue.done.push(result);
+        }
         let waker = queue.waker.take();
         drop(queue);
         wake_if_any(waker);

@@ -160,8 +160,10 @@ impl ColdState {
 
     /// Returns the environment to show to the program, with a stop token of the task's own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
-        let make =
-            || self.surroundings.push(above.allocator(), Surroundings::new(above, above.stop().deadline()));
+        let make = || {
+            let new = Surroundings::new(above, above.stop().deadline());
+            self.surroundings.push_first(above.allocator(), new)
+        };
         let surroundings = self.surroundings.last().unwrap_or_else(make);
         if let Some(reason) = asked {
             surroundings.request_stop(reason);
@@ -244,6 +246,21 @@ impl<T> Stack<T> {
             *newest = Some(level);
         });
         self.last().expect("a value was just pushed")
+    }
+
+    /// Makes this the current value, in memory of this allocator, unless that has set one: it is code of the program, and
+    /// may use the task.
+    fn push_first(&self, allocator: &FrameAllocator, value: T) -> &T {
+        let level = FrameBox::new_in(allocator.clone(), Level { value, past: None });
+        let unused = self.with(|newest| match newest {
+            Some(_) => Some(level),
+            None => {
+                *newest = Some(level);
+                None
+            }
+        });
+        drop(unused);
+        self.last().expect("there is a value")
     }
 
     /// Returns true if there are values that are not current any more.

@@ -100,7 +100,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
 
     /// Starts a round: moves the woken keys into it. Called when the owner is polled.
     pub(crate) fn begin_round(&mut self) {
-        self.wake_set.take_woken(&mut self.round);
+        self.wake_set.take_woken(self.round.incoming());
     }
 
     /// Takes the next key of the round. Returns `None` if there is none, or if the budget of the task is spent:

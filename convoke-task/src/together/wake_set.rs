@@ -12,6 +12,8 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use convoke_core::raw::{FrameArc, FrameMemory, FrameVec, FrameWake, wake, wake_if_any};
 
+use crate::room;
+
 /// Set of woken children, as the owner has it. Flags that outlive it wake nothing.
 pub struct WakeSet {
     shared: FrameArc<SharedWakes>,
@@ -72,11 +74,18 @@ impl WakeSet {
 
     /// Moves the keys of the woken children to `into`. The owner polls them now, so its waker is dropped
     /// until it waits again.
-    pub fn take_woken(&self, into: &mut impl Extend<Key>) {
+    pub fn take_woken(&self, into: &mut FrameVec<Key>) {
         let mut state = self.shared.lock();
         let owner = state.owner.take();
-        into.extend(state.woken.drain(..));
-        drop(state);
+        if into.is_empty() {
+            core::mem::swap(into, &mut state.woken);
+            drop(state);
+        } else {
+            let mut woken = core::mem::replace(&mut state.woken, FrameMemory::vec_in_task());
+            drop(state);
+            // Without the lock: the allocator may be code of the program, and wake a child.
+            into.append(&mut woken);
+        }
         drop(owner);
     }
 
@@ -133,7 +142,8 @@ impl WakeFlag {
         if self.is_set.swap(true, Ordering::AcqRel) {
             return;
         }
-        let mut state = self.shared.lock();
+        let lock = || self.shared.lock();
+        let mut state = room::for_one_more(lock(), lock, |state| &mut state.woken);
         state.woken.push(self.key);
         let owner = state.owner.take();
         drop(state);

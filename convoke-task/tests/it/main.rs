@@ -34,6 +34,7 @@ mod lawless_executor;
 mod lawless_futures;
 mod lawless_home;
 mod lawless_policy;
+mod lawless_select;
 mod lawless_sleeper;
 mod lawless_wakers;
 mod limits;

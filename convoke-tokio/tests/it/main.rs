@@ -10,6 +10,7 @@ mod guest;
 mod hung_up;
 mod inside;
 mod join;
+mod lawless_run;
 mod local;
 mod log;
 mod nested;

@@ -10,6 +10,7 @@ mod children;
 mod count;
 mod counting_scope;
 mod embedded_loop;
+mod frame_arc;
 mod from_callback;
 mod handshake;
 mod limited;

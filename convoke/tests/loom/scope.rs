@@ -122,6 +122,42 @@ fn two_children_fail_at_once_and_one_of_them_is_the_outcome() {
     SECOND.assert("the second failed first");
 }
 
+/// The first poll is inside of the parent's, and a stop comes from another thread meanwhile.
+#[test]
+fn a_stop_comes_from_elsewhere_while_an_eager_child_is_polled_first() {
+    static BEFORE: Reached = Reached::new();
+    static INSIDE: Reached = Reached::new();
+    static AFTER: Reached = Reached::new();
+    explore(1, || {
+        let executor = Threads::default();
+        let there = executor.clone();
+        let outcome = run(&executor, async move {
+            let seen = scope(async |s| {
+                let other = s.clone();
+                s.child().on(&there).spawn(async move { other.request_stop(StopReason::Requested) });
+                let eager = s.child().spawn_future_eagerly(async {
+                    let before = current::stop_requested();
+                    let meanwhile = catch_stopped(checkpoint()).await.is_err();
+                    (before, meanwhile)
+                });
+                eager.outcome().await
+            });
+            seen.await
+        });
+        let seen = match outcome {
+            Outcome::Value(Outcome::Value(seen)) => Some(seen),
+            Outcome::Value(Outcome::Stopped) => None,
+            other => panic!("{other:?}"),
+        };
+        BEFORE.here_if(matches!(seen, Some((true, _))) || seen.is_none());
+        INSIDE.here_if(matches!(seen, Some((false, true))));
+        AFTER.here_if(matches!(seen, Some((false, false))));
+    });
+    BEFORE.assert("it came before the first poll");
+    INSIDE.assert("it came between the first poll and the second");
+    AFTER.assert("it came when the child had ended");
+}
+
 /// Runs a child that moves and returns elsewhere, while `with` uses its handle.
 fn child_and_handle<F>(
     executor: &Threads,

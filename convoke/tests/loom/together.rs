@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::model::{Reached, explore};
 use crate::still_clock::StillClock;
 use convoke_core::ExecutorRef;
+use convoke_core::raw::FrameMemory;
 use convoke_core::raw::sync::thread;
 use convoke_exec::raw::{Alarm, When};
 use convoke_task::raw::{Key, WakeSet};
@@ -49,7 +50,7 @@ fn a_flag_that_is_set_is_seen_once_whenever_its_owner_waits() {
             thread::spawn(move || flag.set())
         };
         let (count, waker) = Count::waker();
-        let mut round = Vec::new();
+        let mut round = FrameMemory::vec_in_task();
         wake_set.take_woken(&mut round);
         let polled = round.pop() == Some(CHILD);
         if polled {
@@ -86,7 +87,7 @@ fn of_two_flags_that_are_set_at_once_the_owner_is_woken_by_one_and_sees_both() {
             thread.join().unwrap();
         }
         assert_eq!(count.get(), 1);
-        let mut round = Vec::new();
+        let mut round = FrameMemory::vec_in_task();
         wake_set.take_woken(&mut round);
         let mut indexes: Vec<_> = round.into_iter().map(|key: Key| key.index).collect();
         indexes.sort_unstable();

@@ -72,6 +72,11 @@ const LEFT_OUT: &[LeftOut] = &[
         ],
     },
     LeftOut {
+        tools: &[Valgrind],
+        reason: "has no unsafe code, and takes as long as all below it; AddressSanitizer runs it",
+        tests: &[("convoke-http::it", "")],
+    },
+    LeftOut {
         tools: &[Miri],
         reason: "asserts that every part is stopped at every point; under Miri a few are",
         tests: &[("convoke-testing::it", "explore_inner_stops")],
