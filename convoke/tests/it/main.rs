@@ -12,6 +12,7 @@ mod driven_context;
 mod erased_streams;
 mod examples;
 mod first_week;
+mod late_pool;
 mod lawless_driver;
 mod main_program;
 mod network_examples;

@@ -39,8 +39,6 @@ fn the_program() {
         "has all options" => has_all_options(main),
         "starves others" => main.run(async || starves_others().await),
         "goes on after a stop" => main.run(async || goes_on_after_a_stop().await),
-        #[cfg(all(feature = "pool", target_os = "linux"))]
-        "starts its pool late" => starts_its_pool_late(),
         other => panic!("there is no program `{other}`"),
     }
 }
@@ -162,40 +160,6 @@ async fn goes_on_after_a_stop() {
     }
 }
 
-/// Has no room for the threads of its pool when it first asks for them.
-#[cfg(all(feature = "pool", target_os = "linux"))]
-fn starts_its_pool_late() {
-    let outcome = runtime::Runtime::builder().contexts(1).build().unwrap().block_on(async {
-        let handle = runtime::current().unwrap();
-        // The stack of a thread takes two megabytes.
-        let started = with_room_for(1 << 20, || handle.try_pool());
-        let error = started.expect_err("no thread has room").to_string();
-        assert!(error.starts_with("the thread pool of the runtime could not be started: "), "{error}");
-        let pool = handle.try_pool().expect("there is room now");
-        run_on(&pool, async { 6 * 7 }).await
-    });
-    assert_eq!(outcome, Outcome::Value(42));
-    println!("\nready");
-}
-
-/// Calls `f` while the process may use this many bytes of address space more than it does.
-#[cfg(all(feature = "pool", target_os = "linux"))]
-fn with_room_for<T>(bytes: u64, f: impl FnOnce() -> T) -> T {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid `rlimit`, which the calls write and read.
-    unsafe {
-        let page: u64 = libc::sysconf(libc::_SC_PAGESIZE).try_into().unwrap();
-        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &mut limit), 0);
-        let tight = libc::rlimit { rlim_cur: pages * page + bytes, ..limit };
-        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &tight), 0);
-        let result = f();
-        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
-        result
-    }
-}
-
 struct Program {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -237,13 +201,6 @@ impl Program {
 #[test]
 fn a_program_that_returns_ends_well() {
     assert_eq!(Program::start("returns").end().0, Some(0));
-}
-
-#[cfg(all(feature = "pool", target_os = "linux"))]
-#[test]
-fn a_pool_that_could_not_be_started_is_started_by_a_later_call() {
-    let (status, said) = Program::start("starts its pool late").end();
-    assert_eq!(status, Some(0), "{said}");
 }
 
 #[test]
