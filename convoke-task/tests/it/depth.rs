@@ -149,8 +149,8 @@ mod on_the_stack {
 
     #[test]
     fn timeouts_and_joins_in_each_other_fit_on_a_small_stack() {
-        fits_on_a_small_stack(timeouts_in_timeouts, 700, 5_000);
-        fits_on_a_small_stack(joins_in_joins, 500, 5_000);
+        fits_on_a_small_stack(timeouts_in_timeouts, 700, 4_000);
+        fits_on_a_small_stack(joins_in_joins, 500, 4_000);
     }
 
     /// A future that sets something up for the time of each poll, as spans and task-locals of other crates do.
