@@ -9,7 +9,7 @@ use convoke::Never;
 use convoke::cleanup::Exit;
 use convoke::prelude::*;
 
-type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+type Boxed = Pin<Box<dyn Future<Output = usize>>>;
 
 const LEVELS: usize = 100;
 const LONG: Duration = Duration::from_secs(3600);
@@ -37,28 +37,29 @@ fn print(name: &str) {
     println!("{name:>20} {:>6}", (first - last) / LEVELS);
 }
 
-/// Defines a function that awaits `$level`, in which `$below` is the future of the next level.
+/// Defines a function whose future counts the levels below it: `$level` awaits the next one, with `$below` levels.
 macro_rules! nested {
     ($name:ident, $below:ident => $level:expr) => {
         fn $name(level: usize) -> Boxed {
             Box::pin(async move {
                 note(level);
-                if level > 0 {
-                    let $below = $name(level - 1);
-                    $level;
+                if level == 0 {
+                    return 0;
                 }
+                let $below = level - 1;
+                $level
             })
         }
     };
 }
 
-nested!(plain, below => below.await);
-nested!(tokio_timeout, below => tokio::time::timeout(LONG, below).await.expect("it is not over"));
-nested!(timeouts, below => timeout(LONG, below).await.expect("it is not over"));
-nested!(joins, below => join((below, async {})).await);
-nested!(usings, below => using(Resource, async |_| below.await).await);
-nested!(scopes, below => scope(async |_| below.await).await);
-nested!(local_scopes, below => local_scope(async |_| below.await).await);
+nested!(plain, below => plain(below).await + 1);
+nested!(tokio_timeout, below => tokio::time::timeout(LONG, tokio_timeout(below)).await.unwrap() + 1);
+nested!(timeouts, below => timeout(LONG, timeouts(below)).await.unwrap() + 1);
+nested!(joins, below => join((joins(below), async {})).await.0 + 1);
+nested!(usings, below => using(Resource, async |_| usings(below).await + 1).await);
+nested!(scopes, below => scope(async |_| scopes(below).await + 1).await);
+nested!(local_scopes, below => local_scope(async |_| local_scopes(below).await + 1).await);
 
 /// A resource that closes at once.
 struct Resource;
@@ -86,7 +87,7 @@ fn main() {
         ("local_scope", local_scopes),
     ];
     for (name, nested) in ours {
-        assert_eq!(block_on(nested(LEVELS)), Outcome::Value(()));
+        assert_eq!(block_on(nested(LEVELS)), Outcome::Value(LEVELS));
         print(name);
     }
 }
