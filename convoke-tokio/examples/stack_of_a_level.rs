@@ -11,6 +11,9 @@ use convoke::prelude::*;
 
 type Boxed = Pin<Box<dyn Future<Output = usize>>>;
 
+/// A recursion of a number of levels.
+type Nested = fn(usize) -> Boxed;
+
 const LEVELS: usize = 100;
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -79,7 +82,7 @@ fn main() {
     print("Box::pin");
     tokio.block_on(tokio_timeout(LEVELS));
     print("tokio's timeout");
-    let ours: [(&str, fn(usize) -> Boxed); 5] = [
+    let ours: [(&str, Nested); 5] = [
         ("timeout", timeouts),
         ("join of two", joins),
         ("using", usings),
