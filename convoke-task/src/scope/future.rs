@@ -230,6 +230,11 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 return Poll::Pending;
             }
             listening.end_if_moved(frame);
+            if !*this.stopping {
+                // Before the body: it may compute for long in its first poll, while its children run elsewhere. A
+                // request that is made during this poll has woken the task, and is passed on by the next one.
+                listening.listen(frame, block);
+            }
             let held = frame.held();
             let mut clone = None;
             let mut body_waits = is_there(body.as_mut());
@@ -265,11 +270,6 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                         };
                     }
                 }
-            }
-            if !*this.stopping {
-                // Not before it waits: a scope that ends in one poll need not listen. A request that was made
-                // during this poll has woken the task, and is passed on by the next one.
-                listening.listen(frame, block);
             }
             if *this.stopping || !body_waits {
                 // Body or children are still ending: the task must not end before them.

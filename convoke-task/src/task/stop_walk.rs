@@ -2,8 +2,10 @@
 //! the scopes that are open in it, to their children, and so on. No task is polled for it. Without this, a
 //! child would hear of a stop only after its parent was polled, which may be busy or queued behind others.
 //!
-//! A scope whose future waits in a task is a *listener* of that task, unless a shield or a generator is around it:
-//! then the stop of the task may not concern it, and it hears of a stop when it is polled. The rules:
+//! A scope whose future was polled in a task is a *listener* of that task, unless a shield or a generator is around
+//! it: then the stop of the task may not concern it, and it hears of a stop when it is polled. It listens before its
+//! body is polled, which may compute for long while its children run elsewhere. Work that is awaited directly does
+//! not listen: it hears of a stop from the poll of what awaits it. The rules:
 //!
 //! 1. The list of listeners is in the cold state of the task, which is there as long as the task's memory, and
 //!    is used under its lock. `State::listen` says that there is one.

@@ -93,21 +93,101 @@ fn a_failure_comes_up_from_any_depth_of_scopes() {
     });
 }
 
-/// Opens a scope whose body opens a scope, and so on, all in one task: bodies are polled inside each other, as functions
-/// call each other, and use the stack. A level without optimisation takes three kilobytes.
-fn scopes_in_bodies(levels: usize) -> Boxed<usize> {
-    Box::pin(async move {
-        if levels == 0 {
-            return 0;
-        }
-        scope(async |_| scopes_in_bodies(levels - 1).await + 1).await
-    })
-}
+/// Bodies in bodies, all in one task: they are polled inside each other, as functions call each other, and use the
+/// stack. The example `stack_of_a_level` of `convoke-tokio` measures how much.
+mod on_the_stack {
+    use std::cell::Cell;
+    use std::task::{Context, Poll};
+    use std::time::Duration;
 
-#[test]
-fn five_hundred_scopes_in_bodies_of_scopes_fit_on_a_small_stack() {
-    const LEVELS: usize = if cfg!(miri) { 50 } else { 500 };
-    on_a_small_stack(|| assert_eq!(block_on(scopes_in_bodies(LEVELS)), Outcome::Value(LEVELS)));
+    use super::*;
+
+    /// Opens a scope whose body opens a scope, and so on.
+    fn scopes_in_bodies(levels: usize) -> Boxed<usize> {
+        Box::pin(async move {
+            if levels == 0 {
+                return 0;
+            }
+            scope(async |_| scopes_in_bodies(levels - 1).await + 1).await
+        })
+    }
+
+    /// A deadline for what sets a deadline, and so on, in one task.
+    fn timeouts_in_timeouts(levels: usize) -> Boxed<usize> {
+        Box::pin(async move {
+            if levels == 0 {
+                return 0;
+            }
+            timeout(Duration::from_secs(3600), timeouts_in_timeouts(levels - 1)).await.unwrap() + 1
+        })
+    }
+
+    /// Joins a future that joins a future, and so on, in one task.
+    fn joins_in_joins(levels: usize) -> Boxed<usize> {
+        Box::pin(async move {
+            if levels == 0 {
+                return 0;
+            }
+            join((joins_in_joins(levels - 1), async { 1 })).await.0 + 1
+        })
+    }
+
+    /// Checks that so many levels fit on a stack of 2 MiB, without optimisation and with it.
+    fn fits_on_a_small_stack(nested: fn(usize) -> Boxed<usize>, debug: usize, release: usize) {
+        let levels = match (cfg!(miri), cfg!(debug_assertions)) {
+            (true, _) => 50,
+            (_, true) => debug,
+            _ => release,
+        };
+        on_a_small_stack(move || assert_eq!(block_on(nested(levels)), Outcome::Value(levels)));
+    }
+
+    #[test]
+    fn scopes_in_bodies_of_scopes_fit_on_a_small_stack() {
+        fits_on_a_small_stack(scopes_in_bodies, 500, 2_000);
+    }
+
+    #[test]
+    fn timeouts_and_joins_in_each_other_fit_on_a_small_stack() {
+        fits_on_a_small_stack(timeouts_in_timeouts, 700, 4_000);
+        fits_on_a_small_stack(joins_in_joins, 500, 4_000);
+    }
+
+    /// A future that sets something up for the time of each poll, as spans and task-locals of other crates do.
+    struct InSpan<F>(Pin<Box<F>>);
+
+    thread_local! {
+        static IN_SPAN: Cell<bool> = const { Cell::new(false) };
+    }
+
+    impl<F: Future> Future for InSpan<F> {
+        type Output = F::Output;
+
+        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+            IN_SPAN.set(true);
+            let polled = self.0.as_mut().poll(cx);
+            IN_SPAN.set(false);
+            polled
+        }
+    }
+
+    /// The reason why bodies are not cut off the stack: what is around them would have returned.
+    #[test]
+    fn the_deepest_body_is_polled_inside_of_the_futures_around_it() {
+        fn nested(levels: usize) -> Boxed<bool> {
+            Box::pin(async move {
+                if levels == 0 {
+                    checkpoint().await;
+                    return IN_SPAN.get();
+                }
+                scope(async |_| nested(levels - 1).await).await
+            })
+        }
+        on_a_small_stack(|| {
+            let levels = if cfg!(miri) { 20 } else { 400 };
+            assert_eq!(block_on(InSpan(Box::pin(nested(levels)))), Outcome::Value(true));
+        });
+    }
 }
 
 #[test]

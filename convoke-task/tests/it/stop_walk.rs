@@ -310,6 +310,35 @@ fn children_hear_while_their_parent_computes() {
 }
 
 #[test]
+fn children_hear_while_their_parent_computes_in_its_first_poll() {
+    let log = Log::default();
+    let children = RunLoop::new();
+    let (there, says) = (children.executor(), log.clone());
+    let source = StopSource::new();
+    let changes = convoke::env::Changes::new().stop_token(source.token());
+    let program = async {
+        scope(async |s| {
+            // Neither this task nor the scope has waited yet.
+            let below = there.clone();
+            s.child().on(&there).spawn(async move {
+                scope_on(&below, async |s| {
+                    s.spawn(until_stopped(says, "below a child"));
+                    forever().await
+                })
+                .await
+            });
+            while children.run_ready() > 0 {}
+            source.request_stop(REASON);
+            while children.run_ready() > 0 {}
+            assert_eq!(*log.lock().unwrap(), ["below a child"], "the parent has not let go of its thread");
+        })
+        .await
+    };
+    let outcome = convoke::executor::BlockOn::block_on_with(&RunLoop::new(), changes, program);
+    assert_eq!(outcome, Outcome::Stopped, "a child was cut short");
+}
+
+#[test]
 fn a_stop_walks_down_a_deep_tree_without_using_the_stack() {
     const DEEP: usize = if cfg!(miri) { 50 } else { 5_000 };
     fn nest(levels: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {

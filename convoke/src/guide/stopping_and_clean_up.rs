@@ -28,9 +28,9 @@
 //! theirs. A child is asked to stop even while its parent is busy, and [`tree`](crate::inspect::tree()) shows it at once. So are the
 //! siblings of a child that fails.
 //!
-//! Two kinds of work hear of a stop when the task that waits for them is next polled, for which the request wakes it: a scope whose body
-//! has not waited yet, so that opening one costs nothing more; and a task that is awaited directly (`run_on`, `task(…).await`). They are
-//! late only if that task computes, or its thread is busy.
+//! Work that is awaited directly (`run_on`, `task(…).await`) hears of a stop when the task that awaits it is next polled, for which the
+//! request wakes it. It is late only if that task computes in another branch, or if its thread is busy: a place in the list of the task
+//! would cost each such `await` a lock. Where that delay matters, make the work a child: `s.child().on(&executor).spawn_future(work)`.
 //!
 //! # Asking one task to stop
 //!

@@ -15,6 +15,7 @@ mod driven_context;
 mod erased_streams;
 mod examples;
 mod first_week;
+mod late_pool;
 mod lawless_driver;
 mod lookups;
 mod main_program;

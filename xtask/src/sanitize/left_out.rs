@@ -89,7 +89,12 @@ const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         tools: &[Tsan, Asan],
         reason: "measures stack frames, which the tool makes larger",
-        tests: &[("convoke-task::it", "depth::five_hundred_scopes")],
+        tests: &[("convoke-task::it", "depth::on_the_stack")],
+    },
+    LeftOut {
+        tools: &[Miri, Tsan, Asan, Valgrind],
+        reason: "limits the address space, where the tool needs room of its own",
+        tests: &[("convoke::it", "late_pool")],
     },
     LeftOut {
         tools: &[Tsan],
