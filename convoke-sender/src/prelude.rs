@@ -1,6 +1,5 @@
 //! The names that a program that uses senders imports.
 
-pub use crate::Sender;
 pub use crate::algorithm::{
     boxed::AnySender,
     defer::defer,
@@ -24,6 +23,7 @@ pub use crate::algorithm::{
     when_any::when_any,
     within::within,
 };
+pub use crate::{AwaitableSender, Sender};
 pub use convoke_core::{
     Env, Executor, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, StopToken,
 };

@@ -42,6 +42,9 @@ use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Never, Outcome};
 /// A sender is `Send`, and so are its closures: work may start on one thread and complete on another. The
 /// values that pass through need not be `Send`.
 ///
+/// A sender may borrow: `sync_wait` returns when the work has ended. To be awaited, a sender must be `'static`; a function
+/// whose callers await what it returns says `impl` [`AwaitableSender`](crate::AwaitableSender).
+///
 /// To write a sender: an adaptor that only transforms an outcome implements
 /// [`Transform`](crate::algorithm::transform::Transform), which needs no `unsafe`. Work that completes on its
 /// own is made with [`from_callback`](crate::algorithm::from_callback). Other senders implement this trait:

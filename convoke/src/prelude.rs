@@ -1,4 +1,4 @@
-//! The names that most applications need: `use convoke::prelude::*;`.
+//! The names that most applications need: `use convoke::prelude::*;`. `ThreadPool` is among them with the feature `pool`.
 
 pub use convoke_core::{Never, Outcome, StopReason, StopSource};
 #[cfg(feature = "pool")]
@@ -9,7 +9,7 @@ pub use convoke_task::cleanup::{AsyncClose, Exit, ensure, using};
 pub use convoke_task::launch::{block_on, launch};
 pub use convoke_task::limits::{shield, timeout};
 pub use convoke_task::local_scope::local_scope;
-pub use convoke_task::scope::scope;
+pub use convoke_task::scope::{Scope, scope};
 pub use convoke_task::select;
 pub use convoke_task::together::{join, race, try_join};
 pub use convoke_task::{Stopped, catch_stopped, checkpoint, run_on};

@@ -18,6 +18,10 @@ use super::erased::Counted;
 /// It is chosen where work is launched and inherited by all work below. A frame stores a clone of the handle
 /// it was allocated with, and goes back through it on any thread.
 ///
+/// When there is no memory left, what the program starts fails, with an error or a panic that says so: a task, a
+/// scope, an operation, a `frame(…)`. Stop sources, wakers, locals and clean-ups come from the global allocator
+/// then: a stop, a wake-up or a clean-up does not fail for lack of memory.
+///
 /// ```
 /// use convoke::env::Changes;
 /// use convoke::alloc::{Bounded, FrameAllocator};

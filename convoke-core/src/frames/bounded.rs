@@ -19,8 +19,8 @@ const UNIT: usize = 16;
 const REGION_ALIGN: usize = 64;
 
 /// An allocator with a fixed number of bytes, which it takes from the system once. If no hole is large enough
-/// for a frame, spawning fails with an error, and nothing is lost. Freed memory is used again, and adjacent
-/// holes are merged.
+/// for a frame, spawning fails with an error, and nothing is lost: see [`FrameAllocator`](super::FrameAllocator) for what
+/// then comes from the global allocator instead. Freed memory is used again, and adjacent holes are merged.
 ///
 /// A frame takes its size rounded up to 16 bytes, without overhead. Allocation is first-fit. The cost of
 /// freeing a frame is linear in the number of holes before it.

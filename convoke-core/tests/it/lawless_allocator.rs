@@ -198,7 +198,10 @@ fn work_that_gets_no_memory_ends_and_nothing_is_lost() {
     assert_eq!(outcome, Outcome::Value(15));
     // Stop tokens and the like fall back on the global allocator. Frames of tasks, scopes and operations do not.
     let needed = (0..frames).filter(|at| run(Law::NoMemoryAt(*at)).0 != Outcome::Value(15)).count();
-    assert!(needed >= 3, "{needed} of {frames} frames were needed: too few to be a test");
+    assert!(
+        (3..frames).contains(&needed),
+        "{needed} of {frames} frames were needed: too few to be a test, or all"
+    );
 }
 
 #[test]

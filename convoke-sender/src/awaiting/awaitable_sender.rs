@@ -13,7 +13,6 @@ use crate::Sender;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::AwaitableSender;
 /// use convoke::sender::prelude::*;
 ///
 /// fn double(n: u32) -> impl AwaitableSender<Value = u32, Error = Never> {

@@ -3,8 +3,8 @@
 use std::future::{Future, IntoFuture, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use convoke::alloc::{Counting, FrameAllocator};
@@ -209,4 +209,28 @@ fn the_memory_of_a_boxed_sender_is_freed_before_its_work_starts() {
     };
     let (before, inside) = sync_wait_with(changes(), task(work)).unwrap();
     assert_eq!(inside, Outcome::Value(before + 1), "the work that was in the box, and not the box");
+}
+
+/// Why an awaited sender must be `'static`: its closure runs after the future, and the block that the closure could have
+/// borrowed from, are gone.
+#[test]
+fn an_operation_goes_on_after_the_block_that_awaited_it_is_gone() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = order.clone();
+    let outcome = sync_wait(task(async move {
+        let kept = Arc::new(Mutex::new(None));
+        {
+            let (keeps, seen) = (kept.clone(), seen.clone());
+            let waits =
+                from_callback(move |completion: Completion<()>| *keeps.lock().unwrap() = Some(completion));
+            let runs = waits.then(move |()| seen.lock().unwrap().push("the operation runs"));
+            let mut started = pin!(runs.into_future());
+            poll_fn(|cx| Poll::Ready(assert!(started.as_mut().poll(cx).is_pending()))).await;
+        }
+        seen.lock().unwrap().push("the block is gone");
+        let completion = kept.lock().unwrap().take().unwrap();
+        completion.value(());
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(*order.lock().unwrap(), ["the block is gone", "the operation runs"]);
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use convoke_io::driver::{Address, ListenOptions, SocketOption, shut_down};
+use convoke_io::driver::{Address, Interest, ListenOptions, SocketOption, shut_down};
 
 use super::datagrams::Datagrams;
 use super::hosts::Transport;
@@ -178,6 +178,9 @@ impl WorldState {
         let (host, local) = (socket.host, socket.local.clone());
         self.host(host).open -= 1;
         self.unbind(host, &local, id);
+        // The network may keep the socket for a while. A read that an injected error struck has left its waker here.
+        self.wake_watchers(id, Interest::Read);
+        self.wake_watchers(id, Interest::Write);
         match &mut self.sockets.get_mut(id).expect("found above").kind {
             Kind::Stream(_) => self.close_stream(id),
             Kind::Listener(listener) => {

@@ -99,13 +99,18 @@ impl WorldState {
     pub(super) fn settle_direction(&mut self, id: SocketId, interest: Interest) {
         self.settle_operations(id, interest);
         let Some(socket) = self.sockets.get_mut(id) else { return };
-        let host = socket.host;
         if socket.direction(interest).watchers.is_empty() || !self.is_ready(id, interest) {
             return;
         }
+        self.wake_watchers(id, interest);
+    }
+
+    /// Wakes all watchers of one direction.
+    pub(super) fn wake_watchers(&mut self, id: SocketId, interest: Interest) {
         while let Some(socket) = self.sockets.get_mut(id)
             && let Some(waker) = socket.direction(interest).watchers.take()
         {
+            let host = socket.host;
             self.notify(host, Finished::waking(waker));
         }
     }

@@ -1,11 +1,15 @@
 //! Explorations find planted bugs, and say how to repeat the run.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use convoke::Panic;
+use convoke::io::read_exact;
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sim::{
@@ -215,4 +219,31 @@ fn set_up_may_vary_by_the_seed() {
     drawn.sort_unstable();
     drawn.dedup();
     assert!(drawn.len() > 5);
+}
+
+/// Asks twice if there is something to read, and ends at once.
+async fn hasty() -> io::Result<()> {
+    sleep(SECOND).await;
+    let mut stream = TcpStream::connect("server:7").await?;
+    let mut byte = [0];
+    let mut read = pin!(read_exact(&mut stream, &mut byte));
+    for _ in 0..2 {
+        let polled = poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await;
+        if let Poll::Ready(result) = polled {
+            return result;
+        }
+    }
+    Ok(())
+}
+
+/// Regression: a read that an injected error struck while it waited left its waker in the closed connection, and a program
+/// that ended at that instant was said not to have freed the memory of its task.
+#[test]
+fn a_program_that_ends_as_a_fault_strikes_has_freed_its_memory() {
+    let exploration = explore_faults(1, "client", &Fault::ALL, |sim| {
+        sim.host("server").daemon().run(server);
+        sim.host("client").run(hasty);
+    });
+    let failed = exploration.ended(|ending| matches!(ending, Ending::Failed(_)));
+    assert!(failed >= 6, "{exploration}");
 }

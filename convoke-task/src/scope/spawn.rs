@@ -19,7 +19,20 @@ use crate::task::{SameThread, Spawnable};
 
 /// Entrance to a [`scope()`](super::scope): starts children in it. `O` is the output of the scope.
 ///
-/// A clone starts children in the same scope. A child that has one can start siblings.
+/// A clone starts children in the same scope. A child that has one can start siblings. A function that starts children
+/// takes a reference:
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// fn start_workers(s: &Scope<()>, count: u32) {
+///     for number in 0..count {
+///         s.spawn(async move { println!("worker {number}") });
+///     }
+/// }
+///
+/// block_on(async { scope(async |s| start_workers(&s, 4)).await }).unwrap();
+/// ```
 #[doc(alias("JoinSet", "TaskTracker"))]
 pub struct Scope<O> {
     pub(super) block: FrameArc<Block<O>>,

@@ -15,7 +15,7 @@ use crate::region::pass_on_stop;
     message = "`{Self}` is not a tuple or a `Vec` of futures that can run together",
     label = "expected a tuple of up to twelve futures, or a `Vec` of futures",
     note = "for `try_join` each is a future of a `Result`, and all have the same error type; for `race` all have the same \
-            type of value"
+            type of value, and `select!` takes branches of different types"
 )]
 pub trait Branches<M: Rule>: Sized {
     /// Storage for the running futures.

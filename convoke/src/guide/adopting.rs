@@ -9,8 +9,10 @@
 //! ```ignore
 //! async fn order(State(database): State<Pool>) -> Result<Json<Order>, StatusCode> {
 //!     run(async move {
-//!         // If the client hangs up, tokio drops this handler. The transaction is rolled back all the same, and awaited.
-//!         using(Transaction::begin(&database).await?, async |tx| place_order(&tx).await).await
+//!         // If the client hangs up, tokio drops this handler. The transaction is
+//!         // rolled back all the same, and awaited.
+//!         let transaction = Transaction::begin(&database).await?;
+//!         using(transaction, async |tx| place_order(&tx).await).await
 //!     })
 //!     .named("order")
 //!     .await
@@ -38,7 +40,8 @@
 //! | sqlx, reqwest, async-nats, bb8, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
 //!
 //! ```ignore
-//! let rows = tokio_guest(|| async { sqlx::query("SELECT 1").fetch_all(&pool).await }).await?;
+//! let query = || async { sqlx::query("SELECT 1").fetch_all(&pool).await };
+//! let rows = tokio_guest(query).await?;
 //! ```
 //!
 //! A guest is made, polled and dropped inside a tokio runtime, which is a service of the program. A stop drops the guest where it waits, as

@@ -181,7 +181,8 @@
 //!
 //! let ended = block_on(async {
 //!     let stubborn = async {
-//!         let first: Result<(), Stopped> = catch_stopped(async { forever().await }).await;
+//!         let waits = async { forever().await };
+//!         let first: Result<(), Stopped> = catch_stopped(waits).await;
 //!         assert!(first.is_err());
 //!         shield(sleep(Duration::from_millis(1))).await; // Is not stopped.
 //!         sleep(Duration::from_secs(3600)).await; // Is stopped, again.
@@ -240,7 +241,7 @@
 //! async fn client(stream: TcpStream, _from: SocketAddr) -> io::Result<()> {
 //!     let mut request = [0; 4096];
 //!     loop {
-//!         // Idle connections are closed after a minute, and when the program is stopped.
+//!         // Idle connections are closed after a minute, and by a stop of the program.
 //!         let read = timeout(Duration::from_secs(60), stream.read(&mut request));
 //!         let length = match read.await? {
 //!             Ok(0) => return Ok(()),
@@ -259,7 +260,7 @@
 //!     stream.write_all(request).await
 //! }
 //!
-//! // After 20 seconds, or at a second signal, the process exits and prints what still runs.
+//! // After 20 seconds, or at a second signal, the process exits and tells what still ran.
 //! #[convoke::main(grace_seconds = 20)]
 //! async fn main() -> io::Result<()> {
 //!     serve("127.0.0.1:7000", client).connections(1000).await
@@ -283,7 +284,8 @@
 //! use convoke::time::interval;
 //!
 //! async fn collect(mut messages: mpsc::Receiver<u32>) -> Vec<u32> {
-//!     let (mut ticks, stop) = (interval(Duration::from_millis(1)), current::stop_token());
+//!     let mut ticks = interval(Duration::from_millis(1));
+//!     let stop = current::stop_token();
 //!     let mut all = Vec::new();
 //!     loop {
 //!         convoke::select! {

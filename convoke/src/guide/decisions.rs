@@ -100,10 +100,40 @@
 //! P3149, where no receiver would see that. *Price:* a `Result` at each call. *Revisit if* all callers unwrap it.
 //!
 //! **A function that returns a sender to be awaited says `impl AwaitableSender`** ([`AwaitableSender`](crate::sender::AwaitableSender)).
-//! *Instead of* making every sender a future, by a supertrait. A sender may borrow, and then it can be started by `sync_wait`, but not be
-//! awaited: an awaited operation may outlive the future that waits for it. (Tried: a safe program polls such a future once and forgets it;
-//! the task then runs `then(|()| counter.load(..))` after the counter was freed, and Miri reports the use after free.) *Price:* `impl Sender` hides that it can be awaited; its caller
-//! writes `.into_awaited().await`. *Revisit if* Rust gets futures that cannot be leaked.
+//! *Instead of* `impl Sender`, which could be awaited if [`Sender`](crate::sender::Sender) had `IntoFuture` as a supertrait. Both
+//! forms of that were tried, the first on a model with two senders, the second on `convoke-sender`:
+//!
+//! - *For all senders.* It compiles, `.await` works without help, and safe code reads freed memory. An operation goes on when its future
+//!   is forgotten, or dropped, because nobody can make Rust code wait there; a closure in it that borrows is called after what it
+//!   borrows is gone. AddressSanitizer reports it. `sync_wait` may borrow, because it returns when the work has ended; for `await`,
+//!   the compiler must refuse:
+//!
+//!   ```
+//!   # use convoke::sender::prelude::*;
+//!   let text = String::from("borrowed");
+//!   assert_eq!(sync_wait(just(()).then(|()| text.len())), Outcome::Value(8));
+//!   ```
+//!
+//!   ```compile_fail,E0373
+//!   # use convoke::prelude::*;
+//!   # use convoke::sender::prelude::*;
+//!   # use std::future::{Future, IntoFuture, poll_fn};
+//!   # use std::task::Poll;
+//!   let forgets = block_on(async {
+//!       let text = String::from("borrowed");
+//!       let sender = schedule(&convoke::env::current::executor()).then(|()| text.len());
+//!       let mut started = Box::pin(sender.into_future());
+//!       poll_fn(|cx| Poll::Ready(started.as_mut().poll(cx).is_pending())).await;
+//!       std::mem::forget(started); // The operation is queued, and `text` is freed.
+//!   });
+//!   ```
+//!
+//! - *With `Sender: 'static`.* That is sound, but no sender could borrow any more, neither in `sync_wait` nor in `bulk` over a slice; all values
+//!   that pass through one had to be `Send`; and `'static` spreads to the closures of all generic code over senders (454 errors of the
+//!   compiler to begin with). To give the name `Sender` to the narrower trait moves the same bound to whoever writes `S: Sender`.
+//!
+//! *Price:* `impl Sender` hides that it can be awaited; its caller writes `.into_awaited().await`. *Revisit if* Rust gets futures that cannot be
+//! leaked.
 //!
 //! **A task that fails is another function** ([`try_task`](crate::sender::try_task)). *Instead of* deciding by the type: `task` of a future that
 //! returns a `Result` completes with that `Result` as its value, which code that is generic over the future relies on. *Price:* who forgets

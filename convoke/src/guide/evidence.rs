@@ -43,7 +43,7 @@
 //!
 //! | # | prediction | here |
 //! | --- | --- | --- |
-//! | 1 | the protocol is enough for all byte-oriented I/O | holds for what is built: sockets (TCP, UDP, Unix, pipes and other descriptors), names, signals, timers, TLS, the simulated network and disk, all behind one [driver contract](crate::driver). **Open** for what the criterion names: files on real disks, databases and IPC other than Unix sockets are not built |
+//! | 1 | the protocol is enough for all byte-oriented I/O | holds for what is built, without an extension: sockets (TCP, UDP, Unix), pipes and other descriptors, names, signals, timers, TLS, HTTP/1 and 2 (`convoke-http`), a database (`convoke-postgres`), the simulated network and disk, all behind one [driver contract](crate::driver). **Open** for files on real disks, which are not built |
 //! | 2 | the allocator that is found through a thread-local variable is within 10 % of its benchmark everywhere | **open**: see [below](#prediction-2-on-linux-alone) |
 //! | 3 | launching with two calls is no barrier | does not apply: a Rust future has no frame before it is launched, so the launch is one builder, `launch(&executor).start(future)` |
 //! | 4 | the indirect call of an erased executor is below 5 % of an I/O operation | holds: see [below](#prediction-4-the-erased-executor) |
@@ -140,6 +140,6 @@
 //! | --- | --- |
 //! | 1, implementations: two standard libraries | does not apply to a library. There is this one, with one driver over the kernel's readiness (epoll; kqueue and IOCP through `polling`) and a simulated one. The tests run on Linux |
 //! | 2, three libraries adopt it in five years | none yet |
-//! | 3, two libraries compose without glue | not shown by two independent libraries yet. What is shown: senders and futures are awaited in each other, traits of `futures-io` and `futures-core` in both directions, rustls over our streams |
+//! | 3, two libraries compose without glue | partly: an HTTP library (hyper), a database driver (tokio-postgres) and a TLS library (rustls), which know nothing of each other or of Convoke, run over the same sockets in one tree of tasks; but each needed a crate of adaptors of ours. Without any: senders and futures are awaited in each other, and the traits of `futures-io` and `futures-core` work in both directions |
 //! | 4, the thread-local pointer is right on three platforms | on Linux: it is set and restored by each poll, also when that panics (`window` of the example `papers`); Miri, ThreadSanitizer and models of the races run over it. Other platforms: not run |
 //! | 5, developers understand it | no survey. There is nothing to understand about two calls; the guide's chapter for people who come from tokio is the test of the rest |

@@ -12,7 +12,7 @@
 //! async fn answer(client: TcpStream, _from: SocketAddr) -> io::Result<()> {
 //!     let mut request = [0; 4096];
 //!     loop {
-//!         // Idle connections are closed after a minute, and when the program is stopped.
+//!         // Idle connections are closed after a minute, and by a stop of the program.
 //!         let read = timeout(Duration::from_secs(60), client.read(&mut request));
 //!         let length = match read.await? {
 //!             Ok(0) => return Ok(()),
@@ -137,7 +137,8 @@
 //!
 //! ```ignore
 //! async fn page(State(client): State<Client>) -> Result<String, Failure> {
-//!     // If the visitor hangs up here, the request is stopped, and its connection is not used again.
+//!     // If the visitor hangs up here, the request is stopped, and its connection
+//!     // is not used again.
 //!     Ok(client.get("http://backend/page").send().await?.text().await?)
 //! }
 //!

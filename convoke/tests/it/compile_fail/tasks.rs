@@ -1,7 +1,7 @@
 //! Programs that must not compile, and the compiler's messages.
 
 /// Words that the message of each program contains.
-const WORDS: [(&str, &[&str]); 17] = [
+const WORDS: [(&str, &[&str]); 18] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
     (
@@ -23,6 +23,10 @@ const WORDS: [(&str, &[&str]); 17] = [
         &["expected a `FnMut()` closure", "in a closure with no arguments"],
     ),
     ("child_that_borrows", &["`local_scope` has children that borrow", "use the `move` keyword"]),
+    (
+        "race_of_two_types",
+        &["all have the same type of value", "`select!` takes branches of different types"],
+    ),
     ("forgotten_await", &["a sleep does nothing until it is awaited"]),
     ("unused_handle", &["dropping the handle stops the child, and so does `let _ =`", "no child is started"]),
 ];
