@@ -101,7 +101,7 @@
 //! # In the simulator
 //!
 //! The server runs unchanged on hosts of `convoke::sim`, with virtual time, partitions and crashes. A client that is slow for a minute
-//! takes no time, and the same seed is the same run. Only the `date` header shows the clock of the machine.
+//! takes no time, and the same seed is the same run. The `date` header is by the clock of the host, too.
 //!
 //! ```
 //! use std::io;

@@ -14,6 +14,7 @@ use convoke_task::{Scope, current, scope, shield, timeout, with_local};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::activity::Activity;
+use super::exchange::Origin;
 use super::protocol::{Agreed, Prefixed, Protocol};
 use super::reply_body::Incomplete;
 use super::requests::Requests;
@@ -96,12 +97,9 @@ async fn serve_requests<S, T>(
     scope(async |scope| {
         let activity = Arc::new(Activity::new(protocol));
         let _cut = CutOff { server: &server, connection: &connection, activity: &activity, stop: &stop };
-        let requests = Requests {
-            server: server.clone(),
-            connection: connection.clone(),
-            activity: activity.clone(),
-            scope: scope.clone(),
-        };
+        let origin =
+            Origin { server: server.clone(), connection: connection.clone(), activity: activity.clone() };
+        let requests = Requests { origin: Arc::new(origin), scope: scope.clone() };
         connection.set_requests(Some(scope.clone()));
         let stop = stop.stopped();
         let failure = match protocol {

@@ -14,12 +14,12 @@ use convoke_task::timeout;
 use futures_io::{AsyncRead, AsyncWrite};
 use hyper::server::conn::http1::{Builder, UpgradeableConnection};
 
-use super::HttpService;
 use super::drive::{Ended, HyperConnection, drive};
 use super::observed::Observed;
 use super::protocol::Prefixed;
 use super::requests::Requests;
-use crate::limits::{HEADERS, Limits};
+use super::{HttpService, SharedServer};
+use crate::limits::HEADERS;
 use crate::report::Report;
 use crate::rt::{ConvokeTimer, HyperIo};
 
@@ -36,7 +36,7 @@ where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (scope, name) = (requests.scope.clone(), requests.server.driver_name.clone());
+    let (scope, name) = (requests.scope.clone(), requests.origin.server.driver_name.clone());
     let mut waiting = Waiting { stream, requests, stop };
     loop {
         // A task of its own: the socket then wakes hyper without the layers around the connection, and a dormant
@@ -48,7 +48,7 @@ where
         if !dormant(&mut waiting).await {
             // By TLS, the client is told. One that does not listen any more does not matter.
             let close = poll_fn(|cx| Pin::new(&mut waiting.stream).poll_close(cx));
-            _ = timeout(waiting.requests.server.limits.write_time, close).await;
+            _ = timeout(waiting.requests.origin.server.limits.write_time, close).await;
             return None;
         }
     }
@@ -74,10 +74,10 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Waiting { stream, requests, mut stop } = waiting;
-    let (server, activity) = (requests.server.clone(), requests.activity.clone());
+    let (server, activity) = (requests.origin.server.clone(), requests.origin.activity.clone());
     let io = Observed::new(stream, activity.clone(), server.limits.write_time);
     let io = HyperIo::new(io).vectored(true);
-    let mut http = builder(&server.limits).serve_connection(io, requests).with_upgrades();
+    let mut http = builder(&server).serve_connection(io, requests).with_upgrades();
     match drive(&mut http, &mut stop, &activity, &server.limits).await {
         Ended::Hyper(result) => Awake::Ended(result.err()),
         Ended::Unresponsive => Awake::Ended(None),
@@ -107,7 +107,7 @@ where
 {
     let Waiting { stream, requests, stop } = waiting;
     let since = now();
-    let mut patience = pin!(sleep(requests.server.limits.idle_time).into_future());
+    let mut patience = pin!(sleep(requests.origin.server.limits.idle_time).into_future());
     let filled = poll_fn(|cx| {
         if stop.poll_requested(cx).is_ready() {
             return Poll::Ready(Ok(0));
@@ -123,21 +123,23 @@ where
     match filled.await {
         Ok(0) => false,
         Ok(_) => {
-            requests.activity.woke_after(now().saturating_duration_since(since));
+            requests.origin.activity.woke_after(now().saturating_duration_since(since));
             true
         }
         Err(error) => {
-            let peer = requests.connection.peer().clone();
-            requests.server.report(Report::BadClient { peer, error: error.into() });
+            let peer = requests.origin.connection.peer().clone();
+            requests.origin.server.report(Report::BadClient { peer, error: error.into() });
             false
         }
     }
 }
 
-fn builder(limits: &Limits) -> Builder {
+fn builder<S>(server: &SharedServer<S>) -> Builder {
+    let limits = &server.limits;
     let mut builder = Builder::new();
     builder
         .timer(ConvokeTimer)
+        .auto_date_header(!server.has_own_clock)
         // Hyper's includes the time between requests. Ours does not.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes)

@@ -11,13 +11,12 @@ use futures_io::{AsyncRead, AsyncWrite};
 use hyper::rt::Executor;
 use hyper::server::conn::http2::{Builder, Connection};
 
-use super::HttpService;
 use super::drive::{Ended, HyperConnection, drive};
 use super::observed::Observed;
 use super::protocol::Prefixed;
 use super::requests::Requests;
 use super::stalled::Unstalled;
-use crate::limits::Limits;
+use super::{HttpService, SharedServer};
 use crate::rt::{ConvokeTimer, HyperIo};
 
 /// Serves the requests of a connection until it ends. Returns why hyper has ended it, if that is a failure.
@@ -31,21 +30,23 @@ where
     S: HttpService,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (server, activity) = (requests.server.clone(), requests.activity.clone());
+    let (server, activity) = (requests.origin.server.clone(), requests.origin.activity.clone());
     let write_time = server.limits.write_time;
     let io = HyperIo::new(Observed::new(stream, activity.clone(), write_time)).vectored(true);
     let streams = Streams { scope, name: "stream of HTTP/2".into(), write_time };
-    let mut http = builder(streams, &server.limits).serve_connection(io, requests);
+    let mut http = builder(streams, &server).serve_connection(io, requests);
     match drive(&mut http, &mut stop, &activity, &server.limits).await {
         Ended::Hyper(result) => result.err(),
         Ended::SlowHead | Ended::Unresponsive | Ended::Dormant => None,
     }
 }
 
-fn builder<E: Clone>(streams: E, limits: &Limits) -> Builder<E> {
+fn builder<E: Clone, S>(streams: E, server: &SharedServer<S>) -> Builder<E> {
+    let limits = &server.limits;
     let mut builder = Builder::new(streams);
     builder
         .timer(ConvokeTimer)
+        .auto_date_header(!server.has_own_clock)
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder

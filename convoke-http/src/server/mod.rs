@@ -6,7 +6,7 @@
 //! - The task of a connection does the TLS handshake (`tls`), finds out the version of HTTP (`protocol`), and then
 //!   polls hyper's connection (`http1` and `http2`, by `drive`) over its stream (`observed`). A connection by HTTP/1 that
 //!   waits for a request is dormant: it has no state of hyper, and none of its buffers.
-//! - Hyper calls `Requests` for each request, which starts a child. Hyper gets the handle (`reply`).
+//! - Hyper calls `Requests` for each request, which starts a child (`answer`). Hyper gets the handle (`reply`).
 //! - An `Exchange` is the request as limits and logs see it. It is created with the child, and ends with the body of
 //!   the response (`reply_body`).
 //! - By HTTP/2 hyper has a task for each stream, which sends the response. It ends if the client takes nothing (`stalled`).
@@ -14,7 +14,9 @@
 //!   reads when an idle connection, or a slow head, has to end.
 
 mod activity;
+mod answer;
 mod connection;
+mod date;
 mod drive;
 mod exchange;
 mod http1;
@@ -44,7 +46,6 @@ use convoke_net::net::{
     Accepting, DEFAULT_CONNECTIONS, DRAIN_GRACE, Kind, ListenAt, ListenOptions, SocketStream,
     serve as serve_connections,
 };
-use convoke_sync::Semaphore;
 use http::{Request, Response};
 use hyper::body::Body;
 use hyper::service::service_fn;
@@ -54,7 +55,7 @@ use crate::limits::Limits;
 use crate::record::RequestRecord;
 use crate::report::{AnyError, Report};
 use connection::serve_connection;
-use exchange::OnRequest;
+use exchange::{OnRequest, Places};
 use tls::Tls;
 
 /// The time that sockets stay open after the grace period of requests, for the clean-up of requests that were stopped then.
@@ -176,13 +177,15 @@ type AddressOf<L> = <<L as ListenAt>::Kind as Kind>::Address;
 struct SharedServer<S> {
     service: S,
     limits: Limits,
-    requests: Arc<Semaphore>,
+    places: Places,
     request_time: Option<Duration>,
     on_hang_up: OnHangUp,
     grace: Duration,
     tls: Tls,
     report: OnReport,
     on_request: Option<OnRequest>,
+    /// True in a simulation: responses have a date by its clock, instead of hyper's.
+    has_own_clock: bool,
     /// The names of requests, and of hyper's state machine, in the tree of tasks. One for all, so that a request
     /// allocates nothing for it.
     request_name: Arc<str>,
@@ -334,7 +337,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
     async fn run(self) -> io::Result<()> {
         let shared = Arc::new(SharedServer {
             service: self.service,
-            requests: Arc::new(Semaphore::new(self.limits.requests.min(Semaphore::MOST))),
+            places: Places::new(self.limits.requests),
             limits: self.limits,
             request_time: self.request_time,
             on_hang_up: self.on_hang_up,
@@ -342,6 +345,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
             tls: self.tls,
             report: self.report.clone(),
             on_request: self.on_request,
+            has_own_clock: date::has_own_clock(),
             request_name: "request".into(),
             driver_name: "protocol".into(),
         });

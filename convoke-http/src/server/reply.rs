@@ -10,61 +10,74 @@ use convoke_task::Scope;
 use convoke_task::scope::{Handle, HandleOutcome};
 use http::{Response, StatusCode};
 
+use super::HttpService;
+use super::date::add_date;
+use super::exchange::Exchange;
 use super::reply_body::ReplyBody;
 use super::stalled::Seen;
 
-// Responses are boxed: they are larger than a pointer by four hundred bytes, and pass through many hands.
-
-/// The response to a request, or the handle of the task that makes it. If it is dropped, that task is asked to stop, or
+/// The answered exchange of a request, or the handle of the task that answers it. If it is dropped, that task is asked to stop, or
 /// finishes unheard if it has a `keeper`.
-pub(super) struct Reply<B: Send + 'static> {
-    state: ReplyState<B>,
+pub(super) struct Reply<S: HttpService> {
+    state: ReplyState<S>,
     /// The scope of the task, if the task is to finish although no connection waits for it.
     keeper: Option<Scope<()>>,
+    /// True if the response needs a date of ours.
+    is_dated: bool,
 }
 
-enum ReplyState<B> {
-    Ready(Box<Response<ReplyBody<B>>>),
-    Running(HandleOutcome<Box<Response<ReplyBody<B>>>>),
+enum ReplyState<S: HttpService> {
+    Ready(Box<Exchange<S>>),
+    Running(HandleOutcome<Box<Exchange<S>>>),
     Taken,
 }
 
-impl<B: Send + 'static> Reply<B> {
-    pub(super) fn ready(response: Response<ReplyBody<B>>) -> Self {
-        Self { state: ReplyState::Ready(Box::new(response)), keeper: None }
+impl<S: HttpService> Reply<S> {
+    pub(super) fn ready(exchange: Box<Exchange<S>>) -> Self {
+        let is_dated = exchange.origin.server.has_own_clock;
+        Self { state: ReplyState::Ready(exchange), keeper: None, is_dated }
     }
 
-    pub(super) fn running(handle: Handle<Box<Response<ReplyBody<B>>>>, keeper: Option<Scope<()>>) -> Self {
-        Self { state: ReplyState::Running(handle.outcome()), keeper }
+    pub(super) fn running(
+        handle: Handle<Box<Exchange<S>>>,
+        keeper: Option<Scope<()>>,
+        is_dated: bool,
+    ) -> Self {
+        Self { state: ReplyState::Running(handle.outcome()), keeper, is_dated }
     }
 }
 
 // Nothing in it is pinned in place: a handle can be moved.
-impl<B: Send + 'static> Unpin for Reply<B> {}
+impl<S: HttpService> Unpin for Reply<S> {}
 
-impl<B: Send + 'static> Future for Reply<B> {
-    type Output = Result<Response<ReplyBody<B>>, Infallible>;
+impl<S: HttpService> Future for Reply<S> {
+    type Output = Result<Response<ReplyBody<S>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = match &mut self.state {
             ReplyState::Running(running) => Some(ready!(Pin::new(running).poll(cx))),
             _ => None,
         };
-        let response = match (core::mem::replace(&mut self.state, ReplyState::Taken), outcome) {
-            (_, Some(Outcome::Value(response))) | (ReplyState::Ready(response), None) => *response,
+        let mut response = match (core::mem::replace(&mut self.state, ReplyState::Taken), outcome) {
+            (_, Some(Outcome::Value(exchange))) | (ReplyState::Ready(exchange), None) => {
+                ReplyBody::of(exchange)
+            }
             // The handler has stopped by itself.
-            (_, Some(Outcome::Stopped)) => ReplyBody::of_server(StatusCode::SERVICE_UNAVAILABLE, None),
+            (_, Some(Outcome::Stopped)) => ReplyBody::empty(StatusCode::SERVICE_UNAVAILABLE, None),
             // Not the handler, whose panic is caught, but a destructor after it.
-            (_, Some(Outcome::Panicked(_))) => ReplyBody::of_server(StatusCode::INTERNAL_SERVER_ERROR, None),
+            (_, Some(Outcome::Panicked(_))) => ReplyBody::empty(StatusCode::INTERNAL_SERVER_ERROR, None),
             (_, Some(Outcome::Error(never))) => match never {},
             (_, None) => panic!("polled after completion"),
         };
+        if self.is_dated {
+            add_date(&mut response);
+        }
         Seen::Output.record();
         Poll::Ready(Ok(response))
     }
 }
 
-impl<B: Send + 'static> Drop for Reply<B> {
+impl<S: HttpService> Drop for Reply<S> {
     fn drop(&mut self) {
         if let (Some(keeper), ReplyState::Running(running)) =
             (self.keeper.take(), core::mem::replace(&mut self.state, ReplyState::Taken))

@@ -11,63 +11,51 @@ use http::{Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use super::HttpService;
 use super::exchange::Exchange;
 use super::stalled::Seen;
-use super::{OnReport, report_to};
-use crate::report::{AnyError, Report, RequestLine};
+use crate::report::{AnyError, Report};
 
 pin_project! {
     /// The body of a response, with the exchange that it ends.
-    pub(super) struct ReplyBody<B> {
+    pub(super) struct ReplyBody<S: HttpService> {
         // The first field, and so dropped first: the exchange includes the body's destructor.
         #[pin]
-        body: Option<B>,
-        exchange: Option<Exchange>,
-        on_failure: Option<OnFailure>,
+        body: Option<S::Body>,
+        exchange: Option<Box<Exchange<S>>>,
     }
 }
 
-/// The function to report a failure of the body to, and the request that it belongs to.
-pub(super) struct OnFailure {
-    pub(super) report: OnReport,
-    pub(super) request: RequestLine,
-}
-
-impl<B> ReplyBody<B> {
-    /// Makes the response of a service one of the server.
-    pub(super) fn of_service(
-        response: Response<B>,
-        mut exchange: Exchange,
-        on_failure: OnFailure,
-    ) -> Response<Self> {
-        exchange.answered(response.status());
-        response.map(|body| Self { body: Some(body), exchange: Some(exchange), on_failure: Some(on_failure) })
-    }
-
-    /// Makes a response of the server itself.
-    pub(super) fn of_server(status: StatusCode, exchange: Option<Exchange>) -> Response<Self> {
-        let mut exchange = exchange;
-        if let Some(exchange) = &mut exchange {
-            exchange.answered(status);
+impl<S: HttpService> ReplyBody<S> {
+    /// Makes the response of an exchange: that of the service, or one of the server itself.
+    pub(super) fn of(mut exchange: Box<Exchange<S>>) -> Response<Self> {
+        match exchange.take_answer() {
+            Some(Ok(response)) => response.map(|body| Self { body: Some(body), exchange: Some(exchange) }),
+            Some(Err(status)) => Self::empty(status, Some(exchange)),
+            None => unreachable!("an exchange is answered before it is a response"),
         }
-        let mut response = Response::new(Self { body: None, exchange, on_failure: None });
+    }
+
+    /// Makes a response without a body.
+    pub(super) fn empty(status: StatusCode, exchange: Option<Box<Exchange<S>>>) -> Response<Self> {
+        let mut response = Response::new(Self { body: None, exchange });
         *response.status_mut() = status;
         response
     }
 }
 
-impl<B: Body<Error: Into<AnyError>>> Body for ReplyBody<B> {
-    type Data = B::Data;
+impl<S: HttpService> Body for ReplyBody<S> {
+    type Data = <S::Body as Body>::Data;
     type Error = Incomplete;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, Incomplete>>> {
+    ) -> Poll<Option<Result<Frame<Self::Data>, Incomplete>>> {
         let mut this = self.project();
         let Some(body) = this.body.as_mut().as_pin_mut() else { return Poll::Ready(None) };
         let polled = match Panic::catch(|| body.poll_frame(cx)) {
-            Ok(polled) => polled.map(|frame| frame.map(|frame| frame.map_err(Into::into))),
+            Ok(polled) => polled.map(|frame| frame.map(|frame| frame.map_err(Into::<AnyError>::into))),
             Err(panic) => Poll::Ready(Some(Err(panic.to_string().into()))),
         };
         if polled.is_pending() {
@@ -75,14 +63,14 @@ impl<B: Body<Error: Into<AnyError>>> Body for ReplyBody<B> {
         } else {
             Seen::Output.record()
         }
-        if let (Poll::Ready(Some(Ok(frame))), Some(exchange)) = (&polled, this.exchange)
+        if let (Poll::Ready(Some(Ok(frame))), Some(exchange)) = (&polled, this.exchange.as_mut())
             && let Some(data) = frame.data_ref()
         {
             exchange.sent(data.remaining());
         }
         polled.map_err(|error| {
-            if let Some(OnFailure { report, request }) = this.on_failure.take() {
-                report_to(&report, Report::Response { request, error });
+            if let Some(exchange) = this.exchange {
+                exchange.report(|request| Report::Response { request, error });
             }
             // The panic hook has reported a panic of its destructor.
             _ = Panic::catch(|| this.body.set(None));

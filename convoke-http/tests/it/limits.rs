@@ -93,6 +93,28 @@ fn a_head_that_is_too_slow_is_answered_with_408() {
 }
 
 #[test]
+fn a_slow_head_behind_a_pipelined_request_is_answered_with_408() {
+    simulated(|| async {
+        beside(serve(listener().await?, path), async {
+            let mut client = Client::connect().await?;
+            // The first round finds the connection new, and the second one finds it busy.
+            for _ in 0..2 {
+                client.get("/0").await?;
+            }
+            client.send("GET /1 HTTP/1.1\r\nhost: server\r\n\r\nGET /2 HTTP/1.1\r\nhost:").await?;
+            assert_eq!(client.answer().await?.body, "/1");
+            let begun = now();
+            assert_eq!(client.answer().await?.status, 408);
+            // The time of a head, and a second for which a busy connection may wait before.
+            let took = now() - begun;
+            assert!(took >= seconds(9) && took < seconds(12), "{took:?}");
+            Ok(())
+        })
+        .await
+    });
+}
+
+#[test]
 fn a_client_that_says_nothing_is_closed() {
     simulated(|| async {
         beside(serve(listener().await?, path), async {

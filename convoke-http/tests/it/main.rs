@@ -4,6 +4,7 @@
 #[cfg(feature = "client")]
 mod client;
 mod cores;
+mod dates;
 mod deadlines;
 mod dormant;
 mod drain;
