@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use convoke_exec::time::now;
 use convoke_task::{Scope, timeout};
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper::service::Service;
 
@@ -39,7 +39,11 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
             method: request.method().clone(),
             uri: request.uri().clone(),
         };
-        let permit = self.server.requests.try_acquire_many_owned(1);
+        let permit = if self.has_too_many(&request) {
+            None
+        } else {
+            self.server.requests.try_acquire_many_owned(1)
+        };
         let refusal = match permit {
             Some(_) => self.refusal(&request),
             None => Some(StatusCode::SERVICE_UNAVAILABLE),
@@ -67,6 +71,13 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
 }
 
 impl<S> Requests<S> {
+    /// Returns true if the client has reset so many requests whose clean-up still runs that it gets no more of those that the
+    /// server can work on. Hyper bounds only the requests that were not reset.
+    fn has_too_many(&self, request: &Request<Incoming>) -> bool {
+        request.version() == Version::HTTP_2
+            && self.activity.requests() >= (self.server.limits.streams as usize).saturating_mul(2)
+    }
+
     /// Returns the status with which a request is refused because of its head.
     fn refusal(&self, request: &Request<Incoming>) -> Option<StatusCode> {
         let limits = &self.server.limits;
