@@ -327,7 +327,7 @@ fn malformed(random: &mut Random) -> Vec<u8> {
 }
 
 /// The most memory that this process has had, in KiB; `None` where the system does not tell.
-fn peak_memory() -> Option<usize> {
+pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     peak.trim().strip_suffix(" kB")?.parse().ok()

@@ -9,6 +9,7 @@ mod dormant;
 mod drain;
 mod exchange;
 mod failures;
+mod half_open;
 mod hang_up;
 mod harness;
 mod hostile;
