@@ -46,7 +46,7 @@ fn the_server() {
         serve("127.0.0.1:0", answer)
             .limits(limits)
             .grace(seconds(1))
-            .report(|report| assert!(report.is_about_client() || report.to_string().contains("asked to stop")))
+            .report(|_| ())
             .on_listening(|address| println!("\nlistening at {address}"))
             .await
     });

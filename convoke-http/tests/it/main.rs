@@ -9,6 +9,8 @@ mod dormant;
 mod drain;
 mod exchange;
 mod failures;
+#[cfg(all(feature = "client", feature = "tls"))]
+mod fuzz;
 mod half_open;
 mod hang_up;
 mod harness;
