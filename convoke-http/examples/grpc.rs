@@ -50,7 +50,9 @@ async fn greet(request: Request<Text>) -> Result<Response<Text>, Status> {
 }
 
 /// Sends the numbers up to one, each after a while.
-async fn count(request: Request<Number>) -> Result<Response<impl Stream<Item = Result<Number, Status>>>, Status> {
+async fn count(
+    request: Request<Number>,
+) -> Result<Response<impl Stream<Item = Result<Number, Status>>>, Status> {
     let last = request.into_inner().number;
     let numbers = stream::unfold(1, move |number| async move {
         sleep(Duration::from_millis(1)).await;

@@ -39,11 +39,8 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
             method: request.method().clone(),
             uri: request.uri().clone(),
         };
-        let permit = if self.has_too_many(&request) {
-            None
-        } else {
-            self.server.requests.try_acquire_many_owned(1)
-        };
+        let permit =
+            if self.has_too_many(&request) { None } else { self.server.requests.try_acquire_many_owned(1) };
         let refusal = match permit {
             Some(_) => self.refusal(&request),
             None => Some(StatusCode::SERVICE_UNAVAILABLE),
@@ -87,6 +84,12 @@ impl<S> Requests<S> {
         // The lower bound is the announced length.
         if request.body().size_hint().lower() > limits.body_bytes {
             return Some(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        // Without one, a server must refuse the request; with two, somebody on the way may have believed in the other.
+        if request.version() == Version::HTTP_11
+            && request.headers().get_all(header::HOST).iter().count() != 1
+        {
+            return Some(StatusCode::BAD_REQUEST);
         }
         // Hyper has checked the lengths by HTTP/1, and removed those that do not count.
         let lengths = request.headers().get_all(header::CONTENT_LENGTH).iter().count();

@@ -25,7 +25,7 @@ const OTHERS: u64 = 200;
 /// The memory that each of them may take, in KiB. Most of it are the two buffers of hyper.
 const KIB_EACH: u64 = 24;
 
-/// What clients say before they fall silent.
+/// The words of clients before they fall silent.
 const BEGINNINGS: [&[u8]; 6] = [
     b"",
     b"GET / HT",
@@ -104,7 +104,8 @@ fn ten_thousand_half_open_connections_take_little_memory_and_others_are_served()
         .map(Server)
         .unwrap();
     let lines = BufReader::new(server.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let address = lines.filter_map(|line| Some(line.strip_prefix("listening at ")?.to_owned())).next().unwrap();
+    let address =
+        lines.filter_map(|line| Some(line.strip_prefix("listening at ")?.to_owned())).next().unwrap();
     let address: SocketAddr = address.parse().unwrap();
     let before = memory_of(address);
     let mut clients = Vec::new();
@@ -117,7 +118,9 @@ fn ten_thousand_half_open_connections_take_little_memory_and_others_are_served()
         }
     }
     let after = memory_of(address);
-    println!("{count} half-open connections, with {descriptors} descriptors: {before} KiB, and then {after} KiB");
+    println!(
+        "{count} half-open connections, with {descriptors} descriptors: {before} KiB, and then {after} KiB"
+    );
     assert!(after - before < count * KIB_EACH, "{before} KiB, and then {after} KiB");
     // None of them was disconnected.
     clients.iter().for_each(|client| client.set_nonblocking(true).unwrap());

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "client")]
 mod client;
+mod conformance;
 mod cores;
 mod deadlines;
 mod dormant;

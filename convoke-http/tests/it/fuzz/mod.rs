@@ -17,10 +17,30 @@ use targets::Target;
 const CASES: u64 = 400;
 const QUICK_CASES: u64 = 20_000;
 
-/// What is inserted by chance: what parsers look for.
+/// Words that are inserted by chance: those that parsers look for.
 const WORDS: [&str; 22] = [
-    "\r\n", "\n", "\r\n\r\n", "\0", " ", "\t", ":", "/", "//", "..", "?", "#", "@", "%", "[", "]", ",", "0", "65536",
-    "chunked", "content-length: 5\r\n", "ffffffffffffffff",
+    "\r\n",
+    "\n",
+    "\r\n\r\n",
+    "\0",
+    " ",
+    "\t",
+    ":",
+    "/",
+    "//",
+    "..",
+    "?",
+    "#",
+    "@",
+    "%",
+    "[",
+    "]",
+    ",",
+    "0",
+    "65536",
+    "chunked",
+    "content-length: 5\r\n",
+    "ffffffffffffffff",
 ];
 
 fn run(name: &str, cases: u64) {

@@ -1,6 +1,7 @@
 //! The client, and a server that answers anything: heads, bodies, redirects. What is secret does not go to another origin.
 
 use std::io;
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,7 @@ async fn one_answer(stream: TcpStream, answer: &[u8], size: u8, may_know: bool) 
     let Some(head) = head_of(&stream).await else { return };
     assert!(may_know || !head.contains(SECRET), "{head}");
     say(&stream, answer, size).await;
+    _ = stream.shutdown(Shutdown::Write);
     let mut rest = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut rest).await {}
 }

@@ -36,7 +36,8 @@ pub(super) fn ends() -> &'static (TlsConnector, TlsAcceptor) {
 pub(super) fn target(data: &[u8]) {
     let Some((&size, changes)) = data.split_first() else { return };
     let (changes, _) = changes.as_chunks::<3>();
-    let changes: Vec<_> = changes.iter().map(|&[high, low, what]| (u16::from_be_bytes([high, low]).into(), what)).collect();
+    let changes: Vec<_> =
+        changes.iter().map(|&[high, low, what]| (u16::from_be_bytes([high, low]).into(), what)).collect();
     simulate(1, async move {
         let (connector, acceptor) = ends();
         let sent: Vec<u8> = (0..SENT).map(|index| (index * 7 % 251) as u8).collect();
