@@ -12,13 +12,13 @@ pub(super) fn target(data: &[u8]) {
         Ok(proxy) => format!("{:?}", proxy.no_proxy(&rest)),
         Err(error) => format!("{error} {error:?}"),
     };
-    // Where it stands before an `@`, and nowhere else.
+    // Where it stands before an `@`, and nowhere else: exceptions are printed, in lower case.
     let parts: Vec<_> = uri.split(PASSWORD).collect();
     if let [before, after] = parts[..]
         && before.ends_with(':')
         && after.starts_with('@')
         && !after[1..].contains('@')
-        && !rest.contains(PASSWORD)
+        && !rest.to_ascii_lowercase().contains(PASSWORD)
     {
         assert!(!told.contains(PASSWORD), "{told}");
     }
