@@ -126,7 +126,8 @@ impl Limits {
     }
 
     /// Sets the maximum number of requests at a time on one connection by HTTP/2: [`STREAMS`] by default. Clients are
-    /// told this number, and have to wait.
+    /// told this number, and have to wait. There may be as many again that the client has reset and whose clean-up runs; a
+    /// further request is then answered with 503.
     pub const fn streams(mut self, streams: u32) -> Self {
         self.streams = streams;
         self

@@ -9,10 +9,11 @@ usage: cargo xtask <command>
   test      run every test: unit, integration, doc, loom models, a few under Miri, examples, a bench smoke run,
             oldest Rust
   sanitize  run the tests under Miri, ThreadSanitizer, AddressSanitizer and valgrind; install what is missing
+  fuzz      run each fuzz target with libFuzzer, for a minute or CONVOKE_FUZZ_SECONDS; install cargo-fuzz if it is missing
   ci        tidy, then test
   weigh     build README's server and its twin for tokio from clean; print CPU time, size and crates of both
 
-  tidy, test and sanitize also take
+  tidy, test, sanitize and fuzz also take
             --list       name the steps
             --only NAME  run this step and no other (may be repeated)";
 
@@ -23,6 +24,7 @@ pub(crate) enum Verb {
     Tidy,
     Test,
     Sanitize,
+    Fuzz,
     Ci,
     Weigh,
 }
@@ -45,6 +47,7 @@ impl Arguments {
             Some("tidy") => Verb::Tidy,
             Some("test") => Verb::Test,
             Some("sanitize") => Verb::Sanitize,
+            Some("fuzz") => Verb::Fuzz,
             Some("ci") => Verb::Ci,
             Some("weigh") => Verb::Weigh,
             Some(other) => return Err(format!("there is no command `{other}`")),
@@ -68,7 +71,7 @@ impl Arguments {
 impl Verb {
     /// `ci` runs two lists whole, so naming one of the steps would leave the other list empty.
     fn has_steps(self) -> bool {
-        matches!(self, Verb::Tidy | Verb::Test | Verb::Sanitize)
+        matches!(self, Verb::Tidy | Verb::Test | Verb::Sanitize | Verb::Fuzz)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The workshop: everything that is done to the code, as one program. Run it as `cargo xtask <command>`.
 //!
 //! `tidy` and `tidy/` check how the code is written, `test` runs all that can be run, `sanitize/` runs it under
-//! tools that see undefined behaviour. All three are lists of steps (`step`). `weigh/` measures what a program pays for
-//! Convoke. The other files are what these stand on.
+//! tools that see undefined behaviour, `fuzz` runs the fuzz targets. All four are lists of steps (`step`). `weigh/` measures
+//! what a program pays for Convoke. The other files are what these stand on.
 
 mod arguments;
 mod command;
 mod cpu_time;
 mod executables;
+mod fuzz;
 mod lexer;
 mod models;
 mod nextest;
@@ -58,6 +59,7 @@ fn obey(arguments: &Arguments) -> Result<bool, String> {
         Verb::Tidy => tidy::run(&workspace, arguments),
         Verb::Test => test::run(&workspace, arguments),
         Verb::Sanitize => sanitize::run(&workspace, arguments),
+        Verb::Fuzz => fuzz::run(&workspace, arguments),
         Verb::Weigh => weigh::run(&workspace),
         Verb::Ci => Ok(tidy::run(&workspace, arguments)? && test::run(&workspace, arguments)?),
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("examples", "every example, run", counted(examples)),
         Step::new(
             "services",
-            "tests with PostgreSQL, Redis, NATS, nginx, curl, wrk, h2load; installs them if it may",
+            "tests with PostgreSQL, Redis, NATS, nginx, Chromium, curl, wrk, h2load; installs them if it may",
             counted(services::run),
         ),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),

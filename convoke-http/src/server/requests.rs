@@ -4,7 +4,7 @@ use core::convert::Infallible;
 use std::sync::Arc;
 
 use convoke_task::Scope;
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper::service::Service;
 
@@ -28,7 +28,7 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
 
     fn call(&self, request: Request<Incoming>) -> Reply<S> {
         let server = &*self.origin.server;
-        let has_place = server.places.take();
+        let has_place = !self.has_too_many(&request) && server.places.take();
         let refusal = if has_place { self.refusal(&request) } else { Some(StatusCode::SERVICE_UNAVAILABLE) };
         let mut exchange = Exchange::begin(&self.origin, has_place, &request);
         if let Some(status) = refusal {
@@ -47,6 +47,13 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
 }
 
 impl<S> Requests<S> {
+    /// Returns true if the client has reset so many requests whose clean-up still runs that it gets no more of those that the
+    /// server can work on. Hyper bounds only the requests that were not reset.
+    fn has_too_many(&self, request: &Request<Incoming>) -> bool {
+        request.version() == Version::HTTP_2
+            && self.origin.activity.requests() >= (self.origin.server.limits.streams as usize).saturating_mul(2)
+    }
+
     /// Returns the status with which a request is refused because of its head.
     fn refusal(&self, request: &Request<Incoming>) -> Option<StatusCode> {
         let limits = &self.origin.server.limits;
@@ -56,6 +63,12 @@ impl<S> Requests<S> {
         // The lower bound is the announced length.
         if request.body().size_hint().lower() > limits.body_bytes {
             return Some(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        // RFC 9112 demands a refusal without one; with two, a proxy may have used the other one.
+        if request.version() == Version::HTTP_11
+            && request.headers().get_all(header::HOST).iter().count() != 1
+        {
+            return Some(StatusCode::BAD_REQUEST);
         }
         // Hyper has checked the lengths by HTTP/1, and removed those that do not count.
         let lengths = request.headers().get_all(header::CONTENT_LENGTH).iter().count();

@@ -1,12 +1,19 @@
 //! Requests that no honest client sends.
 
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::raw::Random;
-use convoke_http::serve;
+use convoke_http::{Limits, Report, RequestBody, serve};
+use http::{Request, Response, StatusCode};
 
-use crate::harness::{Client, Log, beside, echo, listener, path, seconds, simulated};
+use crate::harness::{Client, Log, ask, beside, echo, http2, listener, path, seconds, simulated};
 
 /// Sends bytes on a connection of their own, and returns the statuses of all answers, and the paths that the service has
 /// seen.
@@ -17,7 +24,7 @@ fn check(bytes: impl Into<String>, statuses: &'static [u16], paths: &'static [&'
         async move {
             let log = Log::default();
             let seen = log.clone();
-            let service = move |request: http::Request<convoke_http::RequestBody>| {
+            let service = move |request: Request<RequestBody>| {
                 seen.add(request.uri().path());
                 echo(request)
             };
@@ -160,7 +167,7 @@ fn many_connections_that_say_half_a_head_end_with_408_and_others_are_served() {
 
 /// Counts the handlers that run, and the most at a time.
 #[derive(Clone, Default)]
-struct Running(std::sync::Arc<(AtomicUsize, AtomicUsize)>);
+struct Running(Arc<(AtomicUsize, AtomicUsize)>);
 
 impl Running {
     fn enter(&self) -> Self {
@@ -172,54 +179,113 @@ impl Running {
     fn leave(&self) {
         self.0.0.fetch_sub(1, Relaxed);
     }
+
+    fn now(&self) -> usize {
+        self.0.0.load(Relaxed)
+    }
+
+    fn most(&self) -> usize {
+        self.0.1.load(Relaxed)
+    }
+}
+
+/// Counts a handler while it runs. Requests for `/forever` are never answered; their clean-up takes a time.
+fn counted(running: &Running, clean_up: Duration) -> impl Fn(Request<RequestBody>) -> Answering + use<> {
+    let running = running.clone();
+    move |request| {
+        let running = running.enter();
+        Box::pin(async move {
+            let leave = async |exit: Exit| {
+                if !exit.is_clean() {
+                    sleep(clean_up).await;
+                }
+                running.leave();
+            };
+            ensure(leave, async {
+                if request.uri().path() == "/forever" {
+                    sleep(seconds(3600)).await;
+                }
+            })
+            .await;
+            Ok(Response::new(String::new()))
+        })
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = io::Result<Response<String>>> + Send>>;
+
+/// Begins that many requests by HTTP/2 that are never answered, and resets each at once.
+async fn reset_rapidly(requests: u32) -> io::Result<Client> {
+    let attacker = Client::connect().await?;
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    for stream in 0..requests {
+        let id = (2 * stream + 1).to_be_bytes();
+        bytes.extend_from_slice(b"\0\0\x17\x01\x05");
+        bytes.extend_from_slice(&id);
+        bytes.extend_from_slice(b"\x82\x86\x04\x08/forever\x01\x09localhost");
+        bytes.extend_from_slice(b"\0\0\x04\x03\0");
+        bytes.extend_from_slice(&id);
+        bytes.extend_from_slice(&[0, 0, 0, 8]);
+    }
+    // The server may end the connection before it has read all of that.
+    _ = timeout(seconds(20), attacker.stream.write_all(&bytes)).await;
+    Ok(attacker)
 }
 
 #[test]
 fn a_client_that_resets_streams_rapidly_has_few_handlers_and_others_are_served() {
     simulated(|| async {
         let running = Running::default();
-        let counted = running.clone();
-        let service = move |request: http::Request<convoke_http::RequestBody>| {
-            let running = counted.enter();
-            async move {
-                ensure(async |_| running.leave(), async {
-                    if request.uri().path() == "/forever" {
-                        sleep(seconds(3600)).await;
-                    }
-                })
-                .await;
-                std::io::Result::Ok(http::Response::new(String::new()))
-            }
-        };
+        let service = counted(&running, Duration::ZERO);
         beside(serve(listener().await?, service).report(|_| ()), async {
-            let attacker = Client::connect().await?;
-            let attack = async {
-                let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-                for stream in 0_u32..5_000 {
-                    let id = (2 * stream + 1).to_be_bytes();
-                    bytes.extend_from_slice(b"\0\0\x17\x01\x05");
-                    bytes.extend_from_slice(&id);
-                    bytes.extend_from_slice(b"\x82\x86\x04\x08/forever\x01\x09localhost");
-                    bytes.extend_from_slice(b"\0\0\x04\x03\0");
-                    bytes.extend_from_slice(&id);
-                    bytes.extend_from_slice(&[0, 0, 0, 8]);
-                }
-                // The server may end the connection before it has read all of that.
-                _ = timeout(seconds(20), attacker.stream.write_all(&bytes)).await;
-            };
             let others = async {
                 for _ in 0..20 {
                     let mut other = Client::connect().await?;
                     assert_eq!(other.get("/").await?.status, 200);
                 }
-                std::io::Result::Ok(())
+                io::Result::Ok(())
             };
-            join((attack, others)).await.1?;
+            let (attacker, served) = join((reset_rapidly(5_000), others)).await;
+            served?;
             sleep(seconds(1)).await;
-            let most = running.0.1.load(Relaxed);
+            let most = running.most();
             assert!((1..200).contains(&most), "{most} handlers at a time");
-            assert_eq!(running.0.0.load(Relaxed), 0, "all of them have ended");
+            assert_eq!(running.now(), 0, "all of them have ended");
+            drop(attacker);
             Ok(())
+        })
+        .await
+    });
+}
+
+#[test]
+fn resets_with_slow_clean_ups_take_at_most_twice_the_streams_of_a_connection() {
+    simulated(|| async {
+        let running = Running::default();
+        let service = counted(&running, seconds(10));
+        let limits = Limits::new().streams(20).requests(50);
+        beside(serve(listener().await?, service).limits(limits).report(|_| ()), async {
+            scope(async |s| {
+                let attacker = http2(&s, Client::connect().await?.stream).await?;
+                let mut refused = 0;
+                for _ in 0..200 {
+                    // The server has accepted it when it is reset.
+                    match timeout(Duration::from_millis(10), ask(&attacker, "/forever")).await {
+                        Ok(answer) => {
+                            assert_eq!(answer?.0, StatusCode::SERVICE_UNAVAILABLE);
+                            refused += 1;
+                        }
+                        Err(_) => assert_eq!(Client::connect().await?.get("/").await?.status, 200),
+                    }
+                }
+                assert_eq!((running.now(), refused), (40, 160));
+                assert_eq!(Client::connect().await?.get("/").await?.status, 200);
+                sleep(seconds(12)).await;
+                assert_eq!(running.now(), 0, "they were cleaned up");
+                assert_eq!(ask(&attacker, "/").await?.0, StatusCode::OK, "its turn again");
+                Ok(())
+            })
+            .await
         })
         .await
     });
@@ -260,34 +326,62 @@ fn malformed(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// The most memory that this process has had, in KiB; `None` where the system does not tell.
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.parse().ok()
+}
+
 #[test]
 fn random_malformed_requests_are_answered_or_closed_and_others_are_served() {
+    const BATCH: usize = 100;
     let mut random = Random::new(1);
-    let all = rounds();
-    let mut done = 0;
-    while done < all {
-        let requests: Vec<Vec<u8>> = (0..100).map(|_| malformed(&mut random)).collect();
+    let statuses = Arc::new(Mutex::new(BTreeMap::new()));
+    let (mut done, mut after_first) = (0, None);
+    while done < rounds() {
+        let requests: Vec<Vec<u8>> = (0..BATCH).map(|_| malformed(&mut random)).collect();
         done += requests.len() as u64;
-        let seed = done;
+        let (seed, seen) = (done, statuses.clone());
         convoke::sim::simulate(seed, async move {
-            beside(
-                serve(listener().await?, echo).report(|report| assert!(report.is_about_client(), "{report}")),
-                async {
-                    for bytes in requests {
-                        let mut client = Client::connect().await?;
-                        // The server may have answered and closed before it has all.
-                        _ = client.stream.write_all(&bytes).await;
-                        _ = client.stream.shutdown(std::net::Shutdown::Write);
-                        let answers = client.rest_of_bytes().await;
-                        let text = String::from_utf8_lossy(&answers);
-                        assert!(!text.contains("HTTP/1.1 5"), "{bytes:?}: {text}");
-                    }
-                    assert_eq!(Client::connect().await?.get("/").await?.status, 200);
-                    Ok(())
-                },
-            )
-            .await
+            let own = Log::default();
+            let ours = own.clone();
+            let report = move |report: Report| {
+                if !report.is_about_client() {
+                    ours.add(report);
+                }
+            };
+            beside(serve(listener().await?, echo).report(report), async {
+                for bytes in requests {
+                    let mut client = Client::connect().await?;
+                    // The server may have answered and closed before it has all.
+                    _ = client.stream.write_all(&bytes).await;
+                    _ = client.stream.shutdown(std::net::Shutdown::Write);
+                    let answers = client.rest_of_bytes().await;
+                    let text = String::from_utf8_lossy(&answers);
+                    assert!(!text.contains("HTTP/1.1 5"), "{bytes:?}: {text}");
+                    let first = match &*text {
+                        "" => "none",
+                        text if text.starts_with("HTTP/1.1 ") => &text[9..12],
+                        _ => "by HTTP/2",
+                    };
+                    *seen.lock().unwrap().entry(first.to_owned()).or_insert(0) += 1;
+                }
+                assert_eq!(Client::connect().await?.get("/").await?.status, 200);
+                Ok(())
+            })
+            .await?;
+            assert!(own.lines().is_empty(), "reports about the server: {:?}", own.lines());
+            io::Result::Ok(())
         })
         .unwrap();
+        if done >= 1_000 {
+            after_first = after_first.or_else(peak_memory);
+        }
+    }
+    println!("{done} requests, first answers: {:?}", statuses.lock().unwrap());
+    if let (Some(before), Some(after)) = (after_first, peak_memory()) {
+        println!("memory: {before} KiB after 1,000 of them, {after} KiB after all");
+        assert!(after < before + 32 * 1024, "{before} KiB, and then {after} KiB");
     }
 }

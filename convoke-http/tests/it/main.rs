@@ -3,6 +3,7 @@
 
 #[cfg(feature = "client")]
 mod client;
+mod conformance;
 mod cores;
 mod dates;
 mod deadlines;
@@ -10,6 +11,9 @@ mod dormant;
 mod drain;
 mod exchange;
 mod failures;
+#[cfg(all(feature = "client", feature = "tls"))]
+mod fuzz;
+mod half_open;
 mod hang_up;
 mod harness;
 mod hostile;

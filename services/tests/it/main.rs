@@ -5,6 +5,7 @@ mod fleet_nats_postgres;
 mod fleet_postgres;
 mod guests_nginx;
 mod guests_postgres;
+mod http_chromium;
 mod http_curl;
 mod http_h2load;
 mod http_server;

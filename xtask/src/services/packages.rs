@@ -40,11 +40,12 @@ impl Service {
     }
 }
 
-pub(super) const SERVICES: [Service; 7] = [
+pub(super) const SERVICES: [Service; 8] = [
     Service::server("postgres", "postgresql", "postgres", servers::postgres),
     Service::server("redis-server", "redis-server", "redis", servers::redis),
     Service::server("nats-server", "nats-server", "nats", servers::nats),
     Service::server("nginx", "nginx-light", "nginx", servers::nginx),
+    Service::tool("chromium", "chromium", "CONVOKE_TEST_CHROMIUM"),
     Service::tool("curl", "curl", "CONVOKE_TEST_CURL"),
     Service::tool("wrk", "wrk", "CONVOKE_TEST_WRK"),
     Service::tool("h2load", "nghttp2-client", "CONVOKE_TEST_H2LOAD"),
