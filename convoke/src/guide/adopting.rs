@@ -34,6 +34,8 @@
 //! | tokio-postgres | `convoke-postgres`: a pool whose connections are children of its scope |
 //! | hyper, axum, tower | `convoke-http` |
 //! | redis | `MultiplexedConnection::new_with_config(.., stream.compat(), config)` without a response timeout; its driver is a child, shielded |
+//! | quinn | `convoke-runtimes`: `Quic::run`, with quinn's endpoints over Convoke's sockets |
+//! | hickory-resolver, over UDP and TCP | `convoke-runtimes`: `Dns::run` |
 //! | tonic (without `transport`), tungstenite | over `convoke-http` |
 //! | sqlx, reqwest, async-nats, bb8, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
 //!
