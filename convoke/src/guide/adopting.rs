@@ -23,6 +23,9 @@
 //! | `run` around a handler | [`using`](crate::using()), [`scope`](crate::scope()), [`timeout`](crate::timeout()) that await their clean-up; the handler in [`tree`](crate::inspect::tree()) | one line |
 //! | `finish` before the runtime is dropped | clean-up of dropped handlers is awaited at shutdown, and what is left is named | one line in `main` |
 //! | `scope_on(&Workers, …)` | children in parallel, on tokio's threads | a value that is shared |
+//! | `join(launch(&executor)…)` in any task of tokio | what runs on another executor is awaited without blocking; senders are awaited inside `run` | |
+//! | `#[tokio::test(start_paused = true)]` | tokio's paused clock drives Convoke's sleeps, timeouts and deadlines, too | nothing |
+//! | `with_local(&IO, context.executor(), …)` inside `run` | Convoke's sockets and the client of `convoke-http` in a handler | a thread that runs an [`IoContext`](crate::driver::IoContext) |
 //! | `#[convoke::main]`, `convoke-http` | the drain, limits, a task per request, the simulator | the program moves; its handlers need not |
 //!
 //! # A program on Convoke

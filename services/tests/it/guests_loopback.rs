@@ -1,5 +1,6 @@
 //! Servers and clients of other crates, both as guests, on loopback: these need no service.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -11,8 +12,8 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Message;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Server};
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -55,6 +56,10 @@ async fn axum_with_its_web_socket_runs_as_a_guest() -> Result<(), Error> {
     race((serves, asks)).await
 }
 
+async fn connect(address: SocketAddr) -> Result<Channel, tonic::transport::Error> {
+    Channel::from_shared(format!("http://{address}")).unwrap().connect().await
+}
+
 #[convoke::test]
 async fn tonic_with_its_transport_runs_as_a_guest() -> Result<(), Error> {
     tokio_guest(|| async {
@@ -64,12 +69,16 @@ async fn tonic_with_its_transport_runs_as_a_guest() -> Result<(), Error> {
         reporter.set_service_status("orders", ServingStatus::Serving).await;
         let (end, ended) = oneshot::channel::<()>();
         let server = Server::builder().add_service(service);
-        let serves = server.serve_with_incoming_shutdown(TcpIncoming::from(listener), async { drop(ended.await) });
+        let serves =
+            server.serve_with_incoming_shutdown(TcpIncoming::from(listener), async { drop(ended.await) });
         let serves = tokio::spawn(serves);
-        let mut client = HealthClient::connect(format!("http://{address}")).await?;
+        let mut client = HealthClient::new(connect(address).await?);
         let ask = |service: &str| HealthCheckRequest { service: service.to_owned() };
         let answer = client.check(ask("orders")).await?;
-        assert_eq!(answer.get_ref().status, tonic_health::pb::health_check_response::ServingStatus::Serving as i32);
+        assert_eq!(
+            answer.get_ref().status,
+            tonic_health::pb::health_check_response::ServingStatus::Serving as i32
+        );
         let refused = client.check(ask("nobody")).await.unwrap_err();
         assert_eq!(refused.code(), tonic::Code::NotFound);
         // A stream of answers: the first at once, the next when the status changes.
@@ -91,7 +100,7 @@ async fn a_stop_reaches_a_call_by_tonic() -> Result<(), Error> {
     let waits = tokio_guest(|| async {
         // Nobody accepts: the handshake of HTTP/2 waits.
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let mut client = HealthClient::connect(format!("http://{}", listener.local_addr()?)).await?;
+        let mut client = HealthClient::new(connect(listener.local_addr()?).await?);
         client.check(HealthCheckRequest::default()).await?;
         Ok::<_, Error>(())
     });
