@@ -54,7 +54,7 @@ async fn by_tcp() -> io::Result<()> {
     }
 }
 
-/// What a resolver is told: addresses, or why not.
+/// Results of resolvers: addresses, or why there are none.
 type Found = Arc<Mutex<Vec<Result<Vec<Ipv4Addr>, String>>>>;
 
 /// Adds a client that asks a name server, by UDP and if that is not enough by TCP.
