@@ -40,7 +40,7 @@
 //! | quinn | `convoke-runtimes`: `Quic::run`, with quinn's endpoints over Convoke's sockets |
 //! | hickory-resolver, over UDP and TCP | `convoke-runtimes`: `Dns::run` |
 //! | tonic (without `transport`), tungstenite | over `convoke-http` |
-//! | sqlx, reqwest, async-nats, bb8, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
+//! | sqlx, reqwest, async-nats, bb8, tonic with its `transport`, `axum::serve` with its WebSocket, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
 //!
 //! ```ignore
 //! let rows = tokio_guest(|| async { sqlx::query("SELECT 1").fetch_all(&pool).await }).await?;

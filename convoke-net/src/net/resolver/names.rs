@@ -110,7 +110,8 @@ pub struct SystemNames;
 
 impl Names for SystemNames {
     fn look_up<'a>(&'a self, host: &'a str) -> LookUp<'a> {
-        static SYSTEM: OnceLock<BlockingNames<fn(&str) -> io::Result<Vec<SocketAddr>>>> = OnceLock::new();
+        type AsksSystem = fn(&str) -> io::Result<Vec<SocketAddr>>;
+        static SYSTEM: OnceLock<BlockingNames<AsksSystem>> = OnceLock::new();
         let ask = |host: &str| (host, 0).to_socket_addrs().map(Vec::from_iter);
         SYSTEM.get_or_init(|| BlockingNames::new(ask)).look_up(host)
     }
