@@ -77,7 +77,7 @@ async fn the_client_works_in_a_handler_and_leaves_nothing_when_tokio_drops_it() 
     let handler = tokio::spawn(run(with_local(&IO, executor, async move {
         Client::run(async |client| {
             ensure(async |exit: Exit| noted.note(format!("the body {exit}")), async {
-                let _ = client.get(&format!("{page}slow")).send().await;
+                let _ = client.get(format!("{page}slow")).send().await;
                 forever().await
             })
             .await
