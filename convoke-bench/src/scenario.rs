@@ -30,6 +30,7 @@ mod strand_post;
 mod tcp_echo;
 mod timers;
 mod tls;
+mod tokio_door;
 mod udp_echo;
 mod when_all;
 mod yielding;
@@ -69,6 +70,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         idle_connection::scenarios(),
         http_hello::scenarios(),
         tls::scenarios(),
+        tokio_door::scenarios(),
         timers::scenarios(),
         fairness::scenarios(),
         cores::scenarios(),

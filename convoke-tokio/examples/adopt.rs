@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p convoke-tokio --example adopt`
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use convoke::prelude::*;
@@ -14,6 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 /// A transaction that is committed or rolled back on every exit.
 struct Transaction(&'static str);
 
+/// Transactions that were rolled back.
+static ROLLED_BACK: AtomicUsize = AtomicUsize::new(0);
+
 impl AsyncClose for Transaction {
     type Error = Never;
 
@@ -21,6 +25,7 @@ impl AsyncClose for Transaction {
         tokio::time::sleep(Duration::from_millis(2)).await; // The database takes its time, and gets it.
         let word = if exit.is_clean() { "COMMIT" } else { "ROLLBACK" };
         println!("{:>8}: {word}, the body {exit}", self.0);
+        ROLLED_BACK.fetch_add(usize::from(!exit.is_clean()), Ordering::Release);
         Ok(())
     }
 }
@@ -100,6 +105,7 @@ async fn main() -> std::io::Result<()> {
     }
     finish(Duration::from_secs(10)).await.map_err(std::io::Error::other)?;
     println!("finished: {} tasks are left", convoke::inspect::tree().len());
+    assert_eq!(ROLLED_BACK.load(Ordering::Acquire), 1, "that of the client that hung up");
     server.abort();
     Ok(())
 }

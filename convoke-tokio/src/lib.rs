@@ -62,7 +62,8 @@
 //! - [`run_local`] is for futures that are not `Send`, in a `LocalSet`.
 //! - [`join`] awaits, in a tokio task, what was launched on another executor. What needs no task works anywhere:
 //!   channels, locks and events of `convoke::sync` connect tokio's tasks and Convoke's.
-//! - Convoke's own sockets need an I/O context of Convoke's. Inside `run`, use tokio's.
+//! - Convoke's own sockets, and what is built on them such as the client of `convoke-http`, need an I/O context. Inside `run`, use
+//!   tokio's sockets; or let a thread run a context, and name it: `with_local(&IO, context.executor(), …)` (`convoke::driver::IO`).
 //! - `convoke::inspect::tree()` shows each chain with its children, and where they wait.
 //!
 //! # The other door: tokio inside Convoke

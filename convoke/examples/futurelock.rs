@@ -32,6 +32,7 @@ fn main() {
     let launched = launch(&pool.executor()).name("program").start(program(lock.clone(), Way::SetAside));
     let report = told.recv().expect("it waits for itself, and is told so");
     println!("{report}\n");
+    assert!(report.starts_with("futurelock: `do_stuff`"), "{report}");
     launched.request_stop(StopReason::Named("it would wait for ever"));
     let ended = if launched.wait().is_stopped() { "stopped" } else { "by itself" };
     println!("it ended: {ended}; the lock is free: {}\n", lock.try_lock().is_some());

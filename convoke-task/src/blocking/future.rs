@@ -57,6 +57,8 @@ struct Running<T> {
 struct Origin {
     name: Option<Box<str>>,
     location: &'static Location<'static>,
+    /// False if it may outlive a stop.
+    is_reported: bool,
 }
 
 /// The state that the function's thread and the task share.
@@ -88,7 +90,7 @@ where
             running: Some(Running {
                 shared: Arc::new(Mutex::new(shared)),
                 source: StopSource::new(),
-                origin: Origin { name: None, location: Location::caller() },
+                origin: Origin { name: None, location: Location::caller(), is_reported: true },
             }),
             alarm: Alarm::new(),
             until: None,
@@ -103,6 +105,16 @@ where
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
+    }
+
+    /// Leaves the function to its thread as soon as the task is asked to stop, and does not report it. For functions
+    /// that cannot hear of a stop, and whose only effect is their result: lookups.
+    #[doc(hidden)]
+    pub fn left_at_a_stop(mut self) -> Self {
+        if let Some(running) = &mut self.running {
+            running.origin.is_reported = false;
+        }
+        self.grace(Duration::ZERO)
     }
 
     /// Sets the name that is reported to the [hook](super::set_overdue_hook).
@@ -228,7 +240,9 @@ impl<T> Drop for Running<T> {
         drop(shared);
         if overdue {
             self.source.request_stop(StopReason::Abandoned);
-            report(&Overdue { name: self.origin.name.as_deref(), place: self.origin.location });
+            if self.origin.is_reported {
+                report(&Overdue { name: self.origin.name.as_deref(), place: self.origin.location });
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `finish`: everything of Convoke's in a runtime ends, or is named.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use convoke::prelude::*;
@@ -8,7 +10,7 @@ use convoke::sync::Event;
 use convoke::task::forever;
 use convoke_tokio::{finish, run};
 
-use crate::log::{Log, Transaction};
+use crate::log::{Log, Transaction, multi_thread};
 
 #[tokio::test(start_paused = true)]
 async fn chains_that_are_awaited_are_asked_to_stop_too() {
@@ -20,6 +22,39 @@ async fn chains_that_are_awaited_are_asked_to_stop_too() {
     finish(Duration::from_secs(60)).await.unwrap();
     assert_eq!(log.lines(), ["rollback"]);
     assert_eq!(handler.await.unwrap().unwrap_err().reason(), Some(StopReason::Shutdown));
+}
+
+/// Each thread has a list for the chains that it begins.
+#[test]
+fn chains_of_all_threads_are_waited_for() {
+    /// More threads than lists.
+    const THREADS: u64 = 20;
+    let log = Log::default();
+    let runtime = multi_thread(2);
+    let all_begun = Arc::new(std::sync::Barrier::new(THREADS as usize + 1));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|number| {
+            let (handle, log, all_begun) = (runtime.handle().clone(), log.clone(), all_begun.clone());
+            std::thread::spawn(move || {
+                let _entered = handle.enter();
+                let ends = async move |_: Exit| {
+                    sleep(Duration::from_millis(5 * number)).await;
+                    log.note("ended");
+                };
+                let work = async move { ensure(ends, forever()).await };
+                let mut chain = Box::pin(run(work));
+                assert!(chain.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                all_begun.wait();
+                // Its reaper runs on the threads of the runtime.
+                drop(chain);
+            })
+        })
+        .collect();
+    all_begun.wait();
+    runtime.block_on(finish(Duration::from_secs(60))).unwrap();
+    let ended = log.lines().len();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(ended, THREADS as usize);
 }
 
 #[tokio::test(start_paused = true)]

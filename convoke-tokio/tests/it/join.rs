@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::Event;
-use convoke::task::forever;
-use convoke_tokio::{finish, join};
+use convoke::task::{forever, task};
+use convoke_tokio::{finish, join, run};
 
 use crate::log::Log;
 
@@ -84,4 +85,23 @@ async fn finish_asks_what_is_joined_to_stop() {
     tokio::task::yield_now().await;
     finish(Duration::from_secs(60)).await.unwrap();
     assert_eq!(joined.await.unwrap().unwrap_err().reason(), Some(StopReason::Shutdown));
+}
+
+#[tokio::test]
+async fn a_sender_is_awaited_inside_run_without_blocking_tokio() {
+    let pool = ThreadPool::new(1).unwrap();
+    let (go, beside) = (Arc::new(Event::new()), Arc::new(Event::new()));
+    let waits = go.clone();
+    let on_the_pool = task(async move {
+        waits.wait().await;
+        20
+    });
+    let sender = on_the_pool.starts_on(&pool.executor()).then(|number| number + 1);
+    let tells = beside.clone();
+    tokio::spawn(async move {
+        tells.set();
+        go.set();
+    });
+    assert_eq!(run(async move { sender.into_awaited().await * 2 }).await, Ok(42));
+    assert!(beside.is_set());
 }

@@ -7,6 +7,7 @@ mod dropped;
 mod fairness;
 mod finish;
 mod guest;
+mod http_client;
 mod hung_up;
 mod inside;
 mod join;

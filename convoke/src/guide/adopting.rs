@@ -25,7 +25,19 @@
 //! | `run` around a handler | [`using`](crate::using()), [`scope`](crate::scope()), [`timeout`](crate::timeout()) that await their clean-up; the handler in [`tree`](crate::inspect::tree()) | one line |
 //! | `finish` before the runtime is dropped | clean-up of dropped handlers is awaited at shutdown, and what is left is named | one line in `main` |
 //! | `scope_on(&Workers, …)` | children in parallel, on tokio's threads | a value that is shared |
+//! | `join(launch(&executor)…)` in any task of tokio | what runs on another executor is awaited without blocking; senders are awaited inside `run` | |
+//! | `#[tokio::test(start_paused = true)]` | tokio's paused clock drives Convoke's sleeps, timeouts and deadlines, too | nothing |
+//! | `with_local(&IO, context.executor(), …)` inside `run` | Convoke's sockets and the client of `convoke-http` in a handler | a thread that runs an [`IoContext`](crate::driver::IoContext) |
 //! | `#[convoke::main]`, `convoke-http` | the drain, limits, a task per request, the simulator | the program moves; its handlers need not |
+//!
+//! What it costs, in instructions, beside what a tokio program does without it (scenarios `tokio_door_…` of the bench):
+//!
+//! | | Convoke inside tokio | tokio |
+//! | --- | --- | --- |
+//! | a task of a scope, and its handle | 1,160 | `tokio::spawn` 2,210 |
+//! | one of 100 children of a scope | 320 | `JoinSet` 2,640 |
+//! | a task on `Workers`, of 1,000 at once | 580 | `tokio::spawn` 2,360 |
+//! | `run` itself, once for each handler | 5,600, and 16 KiB to zero for its timers | `tokio::spawn` 2,210 |
 //!
 //! # A program on Convoke
 //!
@@ -36,8 +48,10 @@
 //! | tokio-postgres | `convoke-postgres`: a pool whose connections are children of its scope |
 //! | hyper, axum, tower | `convoke-http` |
 //! | redis | `MultiplexedConnection::new_with_config(.., stream.compat(), config)` without a response timeout; its driver is a child, shielded |
+//! | quinn | `convoke-runtimes`: `Quic::run`, with quinn's endpoints over Convoke's sockets |
+//! | hickory-resolver, over UDP and TCP | `convoke-runtimes`: `Dns::run` |
 //! | tonic (without `transport`), tungstenite | over `convoke-http` |
-//! | sqlx, reqwest, async-nats, bb8, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
+//! | sqlx, reqwest, async-nats, bb8, tonic with its `transport`, `axum::serve` with its WebSocket, anything with `tokio::spawn` inside | `tokio_guest(\|\| async { … })` |
 //!
 //! ```ignore
 //! let query = || async { sqlx::query("SELECT 1").fetch_all(&pool).await };

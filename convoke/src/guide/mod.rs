@@ -13,12 +13,14 @@
 //! | [`senders`] | work composed as values |
 //! | [`coming_from_tokio`] | names and differences |
 //! | [`adopting`] | one handler at a time: Convoke inside tokio, tokio inside Convoke |
+//! | [`complaints`] | what others complain of, and a program for each |
 //! | [`decisions`] | what was chosen, instead of what, and when to choose again |
 //! | [`evidence`] | what the papers predict, measured |
 
 pub mod adopting;
 #[cfg(feature = "net")]
 pub mod coming_from_tokio;
+pub mod complaints;
 pub mod decisions;
 pub mod evidence;
 pub mod executors_and_performance;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use convoke::driver::{IoContext, io_context};
 use convoke::executor::{Service, ServiceError};
 use convoke::net::resolve;
-use convoke::net::resolver::{HostTable, LookUp, LookupError, Names, Resolver, install};
+use convoke::net::resolver::{BlockingNames, HostTable, LookUp, LookupError, Names, Resolver, install};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::Event;
@@ -256,6 +256,30 @@ fn a_lookup_that_blocks_a_thread_has_ended_when_its_context_has() {
         .unwrap();
     drop(context);
     assert_eq!(asked.load(Ordering::Acquire), 2);
+}
+
+/// The thread of this lookup is never free. A context that waited for it would never end.
+#[test]
+fn a_lookup_that_never_ends_delays_neither_a_stop_nor_the_end_of_its_context() {
+    let context = io_context().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let never = BlockingNames::new(move |host: &str| {
+        tell.send(host.to_owned()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    install(context.services(), never).unwrap();
+    let begun = std::time::Instant::now();
+    context
+        .block_on(async {
+            let is_asked = blocking(move |_| assert_eq!(told.recv().unwrap(), "silent"));
+            race((async { drop(resolve("silent:1").await) }, is_asked)).await;
+        })
+        .unwrap();
+    drop(context);
+    // The grace period of blocking work is a matter of seconds.
+    assert!(begun.elapsed() < convoke::executor::DEFAULT_BLOCKING_GRACE);
 }
 
 struct Unasked;

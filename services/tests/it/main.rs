@@ -3,6 +3,7 @@
 
 mod fleet_nats_postgres;
 mod fleet_postgres;
+mod guests_loopback;
 mod guests_nginx;
 mod guests_postgres;
 mod http_chromium;

@@ -49,7 +49,11 @@ const LEFT_OUT: &[LeftOut] = &[
             ("convoke::it", "sockets"),
         ],
     },
-    LeftOut { tools: &[Miri], reason: "calls cryptography in assembly", tests: &[("convoke-tls::it", "")] },
+    LeftOut {
+        tools: &[Miri],
+        reason: "calls cryptography in assembly",
+        tests: &[("convoke-tls::it", ""), ("convoke-runtimes::it", "quic")],
+    },
     LeftOut {
         tools: &[Miri],
         reason: "has no unsafe code; most of what runs is hyper's, and the kernel's",

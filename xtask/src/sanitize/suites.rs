@@ -9,7 +9,7 @@ use crate::workspace::{self, Package, Target, Workspace};
 use std::process::Command;
 
 /// The crates with unsafe code, and those above, which drop what is in flight.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "convoke-core",
     "convoke-sync",
     "convoke-exec",
@@ -24,6 +24,7 @@ const CRATES: [&str; 16] = [
     "convoke-tls",
     "convoke-http",
     "convoke-tokio",
+    "convoke-runtimes",
     "convoke-postgres",
     "convoke",
 ];

@@ -15,7 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["convoke-net"],
     &["convoke-uring", "convoke-poll", "convoke-sim"],
     &["convoke-tls"],
-    &["convoke-http", "convoke-tokio"],
+    &["convoke-http", "convoke-runtimes", "convoke-tokio"],
     &["convoke-postgres"],
     &["convoke"],
     &["convoke-bench"],

@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 const SHIM: &str = "convoke-core/src/sync.rs";
 
 /// Where the rule holds: what users run. Tests, the tools for tests and the workshop may use what they like.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 16] = [
     "convoke-core/src/",
     "convoke-sync/src/",
     "convoke-exec/src/",
@@ -23,6 +23,7 @@ const SOURCES: [&str; 15] = [
     "convoke-tls/src/",
     "convoke-http/src/",
     "convoke-tokio/src/",
+    "convoke-runtimes/src/",
     "convoke-postgres/src/",
     "convoke/src/",
 ];

@@ -7,7 +7,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `names` | [`Names`], the origin of addresses, and [`SystemNames`] |
+//! | `names` | [`Names`], the origin of addresses: [`SystemNames`], [`BlockingNames`] |
 //! | `table` | [`HostTable`], for tests and for private names |
 //! | `service` | [`Resolver`], which shares lookups and limits how many run at once |
 //! | `lookup` | a running lookup and its waiters |
@@ -20,7 +20,7 @@ mod service;
 mod table;
 
 pub use error::LookupError;
-pub use names::{LookUp, Names, SystemNames};
+pub use names::{BlockingNames, LookUp, Names, SystemNames};
 pub use service::{LOOKUPS, Resolver};
 pub use table::HostTable;
 

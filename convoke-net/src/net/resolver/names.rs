@@ -1,5 +1,6 @@
 //! `Names`: the origin of host addresses. It is the system by default.
 
+use core::fmt;
 use core::future::Future;
 use core::net::SocketAddr;
 use core::pin::Pin;
@@ -53,22 +54,66 @@ impl<N: Names + ?Sized> Names for Arc<N> {
     }
 }
 
-/// The names of the system: its hosts file and its name servers. At most [`LOOKUPS`] threads of the process
-/// ask the system. They do nothing else, so a name server that does not answer cannot delay other
-/// [blocking](convoke_task::blocking()) work.
+/// Names from a function that blocks its thread, such as that of the system. At most [`LOOKUPS`] threads call it. They do
+/// nothing else, so a name server that does not answer cannot delay other [blocking](convoke_task::blocking()) work.
 ///
-/// A lookup that is stopped is waited for, like all blocking work. One that does not end in time is
-/// abandoned, and reported to the [hook](convoke_task::blocking::set_overdue_hook).
+/// A lookup that is asked to stop is left to its thread: nobody wants its answer, and it has no other effect. So one that
+/// is pending delays no exit.
+///
+/// ```
+/// use std::net::{Ipv4Addr, SocketAddr};
+/// use convoke::net::resolve;
+/// use convoke::net::resolver::{BlockingNames, install};
+///
+/// let context = convoke::driver::io_context().unwrap();
+/// let names = BlockingNames::new(|_host| Ok(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))]));
+/// install(context.services(), names).unwrap();
+/// let found = context.block_on(resolve("anything:80")).unwrap().unwrap();
+/// assert_eq!(found, ["127.0.0.1:80".parse().unwrap()]);
+/// ```
+pub struct BlockingNames<F> {
+    look_up: Arc<F>,
+    threads: BlockingPool,
+}
+
+impl<F> BlockingNames<F>
+where
+    F: Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+{
+    /// Creates names from a function, which is called with the name of a host.
+    pub fn new(look_up: F) -> Self {
+        Self { look_up: Arc::new(look_up), threads: BlockingPool::new(LOOKUPS) }
+    }
+}
+
+impl<F> Names for BlockingNames<F>
+where
+    F: Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+{
+    fn look_up<'a>(&'a self, host: &'a str) -> LookUp<'a> {
+        let (look_up, name) = (self.look_up.clone(), host.to_owned());
+        let asks = self.threads.run(move |_| look_up(&name)).left_at_a_stop();
+        Box::pin(asks)
+    }
+}
+
+impl<F> fmt::Debug for BlockingNames<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockingNames").finish_non_exhaustive()
+    }
+}
+
+/// The names of the system: its hosts file and its name servers, asked as [`BlockingNames`] are, by threads of the
+/// process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemNames;
 
 impl Names for SystemNames {
     fn look_up<'a>(&'a self, host: &'a str) -> LookUp<'a> {
-        static THREADS: OnceLock<BlockingPool> = OnceLock::new();
-        let threads = THREADS.get_or_init(|| BlockingPool::new(LOOKUPS));
-        let name = host.to_owned();
-        let ask = move |_| (name.as_str(), 0).to_socket_addrs().map(Vec::from_iter);
-        Box::pin(threads.run(ask).named(format!("lookup of {host}")))
+        type AsksSystem = fn(&str) -> io::Result<Vec<SocketAddr>>;
+        static SYSTEM: OnceLock<BlockingNames<AsksSystem>> = OnceLock::new();
+        let ask = |host: &str| (host, 0).to_socket_addrs().map(Vec::from_iter);
+        SYSTEM.get_or_init(|| BlockingNames::new(ask)).look_up(host)
     }
 }
 
