@@ -36,6 +36,7 @@ const LEFT_OUT: &[LeftOut] = &[
             ("convoke-poll::it", ""),
             ("convoke-tokio::it", ""),
             ("convoke::it", "attributes"),
+            ("convoke::it", "driven_context"),
             ("convoke::it", "network_examples"),
             ("convoke::it", "papers"),
             ("convoke::it", "random_readers"),
