@@ -54,11 +54,11 @@
 //! | --- | --- | --- |
 //! | `Box::pin` alone | 192 | 80 |
 //! | tokio's `timeout` | 576 | 304 |
-//! | `timeout` | 2,096 | 368 |
-//! | `join` of two | 2,848 | 368 |
-//! | `using` | 2,848 | 464 |
-//! | `scope` | 2,896 | 704 |
-//! | `local_scope` | 2,784 | 1,312 |
+//! | `timeout` | 2,096 | 400 |
+//! | `join` of two | 2,848 | 352 |
+//! | `using` | 2,848 | 448 |
+//! | `scope` | 2,896 | 688 |
+//! | `local_scope` | 2,784 | 1,280 |
 //!
 //! *Price:* of scopes, 500 levels fit on two megabytes without optimisation, and 2,000 with it. More than half of a scope's level, optimised, is the
 //! `async fn` that calls `scope`, in whose frame the compiler builds the future. Recursion of any depth goes through children, or `task(…).await`,
