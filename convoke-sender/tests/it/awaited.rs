@@ -225,7 +225,8 @@ fn an_operation_goes_on_after_the_block_that_awaited_it_is_gone() {
                 from_callback(move |completion: Completion<()>| *keeps.lock().unwrap() = Some(completion));
             let runs = waits.then(move |()| seen.lock().unwrap().push("the operation runs"));
             let mut started = pin!(runs.into_future());
-            poll_fn(|cx| Poll::Ready(assert!(started.as_mut().poll(cx).is_pending()))).await;
+            let waiting = poll_fn(|cx| Poll::Ready(started.as_mut().poll(cx).is_pending())).await;
+            assert!(waiting);
         }
         seen.lock().unwrap().push("the block is gone");
         let completion = kept.lock().unwrap().take().unwrap();
