@@ -66,10 +66,9 @@ async fn echo(stream: Upgraded) -> Result<(), Error> {
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     using(Conversation(socket), async |mut conversation| {
         while let Some(message) = conversation.0.next().await {
-            match message? {
-                message @ (Message::Text(_) | Message::Binary(_)) => conversation.0.send(message).await?,
-                // tungstenite answers pings, and a close frame, after which there is no next message.
-                _ => {}
+            // tungstenite answers pings, and a close frame, after which there is no next message.
+            if let message @ (Message::Text(_) | Message::Binary(_)) = message? {
+                conversation.0.send(message).await?;
             }
         }
         Ok(())
