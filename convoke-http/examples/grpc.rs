@@ -39,7 +39,8 @@ struct Number {
     number: u64,
 }
 
-/// Set when a call that waited was cleaned up.
+/// Set when a call that waits has begun, and when it was cleaned up.
+static BEGUN: Event = Event::new();
 static CLEANED_UP: Event = Event::new();
 
 async fn greet(request: Request<Text>) -> Result<Response<Text>, Status> {
@@ -49,7 +50,7 @@ async fn greet(request: Request<Text>) -> Result<Response<Text>, Status> {
     }
 }
 
-/// Sends the numbers up to one, each after a while.
+/// Sends the numbers from 1 to the one that is asked for, one each millisecond.
 async fn count(
     request: Request<Number>,
 ) -> Result<Response<impl Stream<Item = Result<Number, Status>>>, Status> {
@@ -79,7 +80,11 @@ async fn wait(_: Request<Text>) -> Result<Response<Text>, Status> {
         println!("the call {exit}");
         CLEANED_UP.set();
     };
-    ensure(clean_up, async { sleep(Duration::from_secs(3600)).await }).await;
+    let work = async {
+        BEGUN.set();
+        sleep(Duration::from_secs(3600)).await
+    };
+    ensure(clean_up, work).await;
     Err(Status::deadline_exceeded("an hour has passed"))
 }
 
@@ -139,7 +144,11 @@ async fn talk(address: SocketAddr) -> Result<(), AnyError> {
 
             let codec = ProstCodec::<Text, Text>::default();
             let waiting = greeter.unary::<_, Text, _>(text(""), method("/example.Greeter/Wait"), codec);
-            assert!(timeout(Duration::from_millis(50), waiting).await.is_err(), "the client gives up");
+            let gives_up = race((async { waiting.await.is_err() }, async {
+                BEGUN.wait().await;
+                true
+            }));
+            assert!(gives_up.await, "nobody is answered");
             CLEANED_UP.wait().await;
             Ok(())
         })

@@ -28,7 +28,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 
 /// The time that a handler may take.
-const REQUEST_TIME: Duration = Duration::from_millis(50);
+const REQUEST_TIME: Duration = Duration::from_secs(1);
 /// The number of requests that are worked on at a time.
 const AT_A_TIME: usize = 2;
 

@@ -35,6 +35,6 @@ fn main() -> io::Result<()> {
     drop(runtime);
     let took = begun.elapsed();
     println!("the runtime has ended after {took:.0?}, and the lookup has not");
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < SILENCE, "{took:?}");
     Ok(())
 }
