@@ -51,7 +51,8 @@ impl<S> Requests<S> {
     /// server can work on. Hyper bounds only the requests that were not reset.
     fn has_too_many(&self, request: &Request<Incoming>) -> bool {
         request.version() == Version::HTTP_2
-            && self.origin.activity.requests() >= (self.origin.server.limits.streams as usize).saturating_mul(2)
+            && self.origin.activity.requests()
+                >= (self.origin.server.limits.streams as usize).saturating_mul(2)
     }
 
     /// Returns the status with which a request is refused because of its head.
