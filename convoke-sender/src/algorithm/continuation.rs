@@ -148,6 +148,7 @@ where
     type Receiver = R;
     type Next = C::Next;
     type Shared = ();
+    const NEXT_MAY_HAVE_ENV: bool = C::FOLLOWS_EXECUTOR && matches!(S::COMPLETES, Completes::Anywhere);
 
     #[inline]
     fn start(mut turn: SerialTurn<Self>) {
@@ -157,7 +158,7 @@ where
             continuation
         });
         turn.parts().continuation = continuation;
-        if C::FOLLOWS_EXECUTOR && S::COMPLETES > Completes::Here {
+        if Self::NEXT_MAY_HAVE_ENV {
             match Panic::catch(|| executor_after(&first, turn.receiver().env())) {
                 Ok(None) => {}
                 Ok(Some(executor)) => {

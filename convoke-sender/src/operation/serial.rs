@@ -33,6 +33,10 @@ pub trait Steps: Sized + Send {
     /// The field that may be used without the turn: an [`Arrival`], a [`Posted`], or `()`.
     type Shared: SerialShared<OutcomeOf<Self::Work>>;
 
+    /// True if [`next_env`](Steps::next_env) may return an environment. Known at compile time, so that most graphs have no
+    /// code for it.
+    const NEXT_MAY_HAVE_ENV: bool = false;
+
     /// Takes the first step.
     fn start(turn: SerialTurn<Self>);
 
@@ -258,7 +262,7 @@ impl<P: Steps> SerialTurn<P> {
     pub fn run_next(self, next: P::Next) {
         let slot = NonNull::from(&self.operation().next);
         let mut direct = None;
-        let receiver = match self.peek().next_env().is_some() {
+        let receiver = match P::NEXT_MAY_HAVE_ENV && self.peek().next_env().is_some() {
             false => {
                 self.take_receiver(|receiver| {
                     direct = Some(receiver);
@@ -354,7 +358,9 @@ where
     fn complete(self, outcome: Outcome<V, E>) {
         match self {
             Self::Direct(receiver) => receiver.complete(outcome),
-            Self::InOwnEnv(turn) => turn.complete(outcome),
+            Self::InOwnEnv(turn) if P::NEXT_MAY_HAVE_ENV => turn.complete(outcome),
+            // Left out of graphs without such work, which are inlined only if they are small.
+            Self::InOwnEnv(_) => unreachable!("`run_next` has asked the same constant"),
         }
     }
 

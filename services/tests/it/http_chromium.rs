@@ -50,10 +50,10 @@ const GRACE: Duration = Duration::from_secs(30);
 
 type Body = Either<Full<bytes::Bytes>, StreamedBody>;
 
-/// What the server has heard.
+/// Messages that the server has received.
 #[derive(Default)]
 struct Heard {
-    /// What the page has seen, and an event when it has said so.
+    /// The report of the page, and an event that is set with it.
     seen: Mutex<String>,
     done: Event,
     /// The connections by which numbers were fetched.
