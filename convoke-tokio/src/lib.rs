@@ -87,7 +87,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `run`, `run_local`, `local_loops` | the futures by which a tokio task runs a chain; loops that are used again |
+//! | `run`, `run_local`, `spare_loops` | the futures by which a tokio task runs a chain; loops that are used again |
 //! | `chain`, `pump`, `task_waker` | a chain with its loop; running a loop in polls; how the loop wakes the task |
 //! | `chains`, `finish` | the chains of each runtime, and waiting for their end |
 //! | `join` | awaiting what was launched elsewhere |
@@ -112,10 +112,10 @@ mod compat;
 mod finish;
 mod guest;
 mod join;
-mod local_loops;
 mod pump;
 mod run;
 mod run_local;
+mod spare_loops;
 mod task_waker;
 mod workers;
 

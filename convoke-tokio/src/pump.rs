@@ -38,14 +38,6 @@ pub(crate) struct Pump<L> {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pump<EmbeddedLoop> {
-    /// Creates a loop whose work is `Send`.
-    pub(crate) fn new() -> Self {
-        let task = Arc::new(TaskWaker::default());
-        Self::over(EmbeddedLoop::over(task.clone(), None), task)
-    }
-}
-
 impl<L: StepLoop> Pump<L> {
     pub(crate) fn over(run_loop: L, task: Arc<TaskWaker>) -> Self {
         Self { run_loop, task, sleep: None }

@@ -14,7 +14,7 @@ use convoke_task::{Stopped, run_until_stopped, task};
 use tokio::runtime::Handle;
 
 use crate::chain::{Chain, Options};
-use crate::pump::Pump;
+use crate::spare_loops;
 
 /// Runs a future with all of Convoke inside the tokio task that awaits it: scopes, `using`, `timeout`, locks,
 /// sleeps, the tree of tasks; beside tokio's own sockets, timers and `spawn`. It is the way in for one handler.
@@ -141,7 +141,8 @@ where
             return Self::Nested(nested(future, options));
         }
         let runtime = current_runtime(options.location);
-        let chain = Chain::start(Pump::new(), runtime.id(), &options, |_, launch| launch.start(future));
+        let chain =
+            Chain::start(spare_loops::take(), runtime.id(), &options, |_, launch| launch.start(future));
         Self::Alone { chain, runtime }
     }
 }
@@ -186,8 +187,11 @@ where
                 panic!("`convoke_tokio::run` polled after it has ended")
             }
         };
-        if ended.is_ready() {
-            *state = RunState::Ended;
+        if ended.is_ready()
+            && let RunState::Alone { mut chain, .. } = core::mem::replace(state, RunState::Ended)
+            && let Some(pump) = chain.take_pump()
+        {
+            spare_loops::give_back(pump);
         }
         ended
     }

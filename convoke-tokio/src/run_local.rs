@@ -14,8 +14,8 @@ use convoke_exec::RunLoop;
 use convoke_task::{Stopped, run_until_stopped};
 
 use crate::chain::{Chain, Options};
-use crate::local_loops;
 use crate::run::current_runtime;
+use crate::spare_loops;
 
 /// Runs a future that is not `Send` with all of Convoke inside the tokio task that awaits it, in a
 /// [`LocalSet`](tokio::task::LocalSet) or a local runtime. Children may be not `Send` either
@@ -103,7 +103,7 @@ impl<F: Future<Output = T> + 'static, T: 'static> LocalRunState<F, T> {
         let runtime = current_runtime(options.location).id();
         // First, as it panics outside a `LocalSet`.
         let heir = Heir::spawn();
-        let chain = Chain::start(local_loops::take(), runtime, &options, |run_loop, launch| {
+        let chain = Chain::start(spare_loops::take(), runtime, &options, |run_loop: &RunLoop, launch| {
             run_loop.on_owner_thread(|| launch.start_local(future))
         });
         Self::Alone { chain, heir }
@@ -131,7 +131,7 @@ impl<F: Future<Output: 'static> + 'static> Future for RunLocal<F> {
             && let LocalRunState::Alone { mut chain, .. } = core::mem::replace(state, LocalRunState::Ended)
             && let Some(pump) = chain.take_pump()
         {
-            local_loops::give_back(pump);
+            spare_loops::give_back(pump);
         }
         ended
     }

@@ -98,6 +98,13 @@ impl EmbeddedLoop {
         self.executor.shared.inbox.wake_up();
     }
 
+    /// Returns true if there is no other handle of the loop, and it has neither work nor timers. Then nothing can
+    /// be posted any more either.
+    #[doc(hidden)]
+    pub fn is_unused(&self) -> bool {
+        self.runner.is_empty() && self.executor.is_unused() && self.executor.shared.timers.is_empty()
+    }
+
     /// Returns the time of the earliest timer.
     pub fn next_timer(&self) -> Option<Instant> {
         self.executor.shared.earliest()

@@ -12,10 +12,11 @@ use tokio::task::coop::has_budget_remaining;
 
 use super::shared::{SharedWorkers, Turn};
 use crate::pump::{PIECES_PER_POLL, Pump, yield_task};
+use crate::spare_loops;
 
 /// Starts the runners and the clock as tasks of the runtime.
 pub(super) fn start(runtime: &Handle) -> Arc<SharedWorkers> {
-    let pump = Pump::new();
+    let pump = spare_loops::take::<EmbeddedLoop>();
     let shared = SharedWorkers::new(runtime, pump.run_loop.executor());
     drop(runtime.spawn(Clock { shared: shared.clone(), pump }));
     for number in 0..shared.runners() {

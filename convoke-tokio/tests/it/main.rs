@@ -1,5 +1,8 @@
 //! The integration tests of `convoke-tokio`: each file is a module of this one program.
 
+use convoke_testing::workshop::counting::CountingAllocator;
+
+mod allocations;
 mod bytes;
 mod contract;
 mod driven_by_others;
@@ -17,3 +20,6 @@ mod log;
 mod nested;
 mod runtime_ends;
 mod workers;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
