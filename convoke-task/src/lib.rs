@@ -46,7 +46,7 @@ pub mod policy;
 mod pool_context;
 mod region;
 mod registry;
-mod room;
+mod reserve;
 pub mod schedule;
 pub mod scope;
 mod solo_parent;

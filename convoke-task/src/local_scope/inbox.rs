@@ -6,7 +6,7 @@ use core::pin::Pin;
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use super::child::Label;
-use crate::room;
+use crate::reserve::reserve_one;
 use crate::together::wake_set::OwnerFlag;
 use convoke_core::raw::{FrameArc, FrameBox, FrameMemory, FrameVec};
 
@@ -44,7 +44,7 @@ impl<C: ?Sized> Inbox<C> {
     #[track_caller]
     pub(super) fn push(&self, future: Pin<FrameBox<C>>, label: Option<Label>) {
         let lock = || self.lock();
-        let mut state = room::for_one_more(lock(), lock, |state| &mut state.started);
+        let mut state = reserve_one(lock(), lock, |state| &mut state.started);
         if state.ended {
             drop(state);
             panic!(

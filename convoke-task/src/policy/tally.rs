@@ -13,7 +13,7 @@ use convoke_core::{Panic, StopReason};
 
 use super::rules::Policy;
 use crate::frame_queue::FrameQueue;
-use crate::room;
+use crate::reserve::reserve_one;
 use crate::scope::{ChildFailure, Handle};
 
 /// Results of the children of a scope so far, as its policy sees them.
@@ -76,7 +76,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         let lock = || self.lock();
         let mut state = lock();
         if state.tally.is_none() {
-            state = room::for_one_more(state, lock, |state| state.arrived.incoming());
+            state = reserve_one(state, lock, |state| state.arrived.incoming());
         }
         let Some(mut tally) = state.tally.take() else {
             state.arrived.push(result);
@@ -141,7 +141,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
 
     fn store_daemon(&self, daemon: Handle<()>) -> MutexGuard<'_, TallyState<V, E>> {
         let lock = || self.lock();
-        let mut state = room::for_one_more(lock(), lock, |state| &mut state.daemons);
+        let mut state = reserve_one(lock(), lock, |state| &mut state.daemons);
         state.daemons.push(daemon);
         state
     }

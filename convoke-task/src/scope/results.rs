@@ -16,7 +16,7 @@ use super::options::{Name, Naming, SendPlace};
 use super::parent::{Options, ParentOnExecutors, Takes};
 use super::spawn::Scope;
 use crate::frame_queue::FrameQueue;
-use crate::room;
+use crate::reserve::reserve_one;
 use convoke_core::raw::wake_if_any;
 use pin_project_lite::pin_project;
 
@@ -159,7 +159,7 @@ struct Counted<T> {
 impl<T> Drop for Counted<T> {
     fn drop(&mut self) {
         let lock = || lock(&self.queue);
-        let mut queue = room::for_one_more(lock(), lock, |queue| queue.done.incoming());
+        let mut queue = reserve_one(lock(), lock, |queue| queue.done.incoming());
         queue.running -= 1;
         if let Some(result) = self.result.take() {
             queue.done.push(result);

@@ -12,7 +12,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use convoke_core::raw::{FrameArc, FrameMemory, FrameVec, FrameWake, wake, wake_if_any};
 
-use crate::room;
+use crate::reserve::reserve_one;
 
 /// Set of woken children, as the owner has it. Flags that outlive it wake nothing.
 pub struct WakeSet {
@@ -143,7 +143,7 @@ impl WakeFlag {
             return;
         }
         let lock = || self.shared.lock();
-        let mut state = room::for_one_more(lock(), lock, |state| &mut state.woken);
+        let mut state = reserve_one(lock(), lock, |state| &mut state.woken);
         state.woken.push(self.key);
         let owner = state.owner.take();
         drop(state);

@@ -1,4 +1,4 @@
-//! Room for one more item in a vector that a lock guards.
+//! Capacity for one more item in a vector that a lock guards.
 //!
 //! The memory is that of a frame allocator, which may be code of the program. That code is called without the lock: it may
 //! use what the lock guards, as every code of the program may.
@@ -6,18 +6,18 @@
 use convoke_core::raw::sync::MutexGuard;
 use convoke_core::raw::{FrameMemory, FrameVec};
 
-/// Makes room for one more item in the vector that `of` returns. If the vector is full, the lock is released and taken again:
+/// Reserves capacity for one more item in the vector that `of` returns. If the vector is full, the lock is released and taken again:
 /// what the caller has seen before may have changed.
 #[inline]
-pub(crate) fn for_one_more<'a, S, T>(
+pub(crate) fn reserve_one<'a, S, T>(
     mut state: MutexGuard<'a, S>,
     lock: impl Fn() -> MutexGuard<'a, S>,
     of: impl Fn(&mut S) -> &mut FrameVec<T>,
 ) -> MutexGuard<'a, S> {
     while is_full(of(&mut state)) {
-        let (room, memory) = larger(of(&mut state));
+        let (capacity, memory) = larger(of(&mut state));
         drop(state);
-        let mut spare = FrameVec::with_capacity_in(room, memory);
+        let mut spare = FrameVec::with_capacity_in(capacity, memory);
         state = lock();
         let vector = of(&mut state);
         if vector.len() < spare.capacity() {
@@ -35,7 +35,7 @@ fn is_full<T>(vector: &FrameVec<T>) -> bool {
     vector.len() == vector.capacity()
 }
 
-/// Returns the capacity of a vector with room for more, and the memory for it.
+/// Returns the next capacity of a full vector, and the allocator of its memory.
 #[cold]
 #[inline(never)]
 fn larger<T>(full: &FrameVec<T>) -> (usize, FrameMemory) {
