@@ -97,6 +97,11 @@ const LEFT_OUT: &[LeftOut] = &[
         tests: &[("convoke-task::it", "depth::on_the_stack")],
     },
     LeftOut {
+        tools: &[Tsan, Asan],
+        reason: "measures memory, of which the tool takes more",
+        tests: &[("convoke-http::it", "half_open"), ("convoke-http::it", "hostile::random_malformed")],
+    },
+    LeftOut {
         tools: &[Miri, Tsan, Asan, Valgrind],
         reason: "limits the address space, where the tool needs room of its own",
         tests: &[("convoke::it", "late_pool")],
