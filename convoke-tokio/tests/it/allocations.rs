@@ -8,9 +8,12 @@ use convoke_tokio::{run, run_local};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-/// Returns the number of allocations of each of some chains that run one after the other on this thread, without the first: that one
-/// makes a loop.
-fn of_later<F: Future<Output = ()>>(chain: impl Fn() -> F) -> Vec<usize> {
+/// Asserts the number of allocations of each chain but the first one that runs on this thread: that one makes a loop.
+fn assert_later_allocate<F: Future<Output = ()>>(expected: usize, chain: impl Fn() -> F) {
+    // Without the cache of frames, each frame of a task is an allocation.
+    if std::env::var_os("CONVOKE_FRAME_CACHE").is_some_and(|value| value == "0") {
+        return;
+    }
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         chain().await;
@@ -20,21 +23,21 @@ fn of_later<F: Future<Output = ()>>(chain: impl Fn() -> F) -> Vec<usize> {
             chain().await;
             counts.push(allocated() - before);
         }
-        counts
-    })
+        assert_eq!(counts, [expected; 4]);
+    });
 }
 
 #[test]
 fn later_chains_of_a_thread_allocate_only_their_entry_among_those_of_the_runtime() {
-    assert_eq!(of_later(async || run(async { checkpoint().await }).await.unwrap()), [1; 4]);
-    let chain = async || {
+    assert_later_allocate(1, async || run(async { checkpoint().await }).await.unwrap());
+    // A timer that nobody waits for any more does not keep the loop from being used again.
+    assert_later_allocate(1, async || {
         let ended = run(timeout(Duration::from_secs(3600), async { checkpoint().await })).await;
         assert_eq!(ended, Ok(Ok(())));
-    };
-    assert_eq!(of_later(chain), [1; 4], "a timer that nobody waits for any more does not keep the loop");
+    });
 }
 
 #[test]
 fn later_local_chains_allocate_also_the_task_that_inherits_them() {
-    assert_eq!(of_later(async || run_local(async { checkpoint().await }).await.unwrap()), [3; 4]);
+    assert_later_allocate(3, async || run_local(async { checkpoint().await }).await.unwrap());
 }
