@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use convoke::sender::{Sender, sync_wait};
 use convoke::task::task;
-use convoke::{ThreadPool, scope};
+use convoke::{Scope, ThreadPool, scope};
 
 use super::{CONVOKE, Scenario};
 use crate::own::Convoke;
@@ -21,7 +21,7 @@ use crate::peer::{
 };
 
 /// Tasks spawned before the first is joined, on two threads.
-const AT_ONCE: u64 = 1000;
+pub(super) const AT_ONCE: u64 = 1000;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -118,21 +118,24 @@ fn convoke() -> impl FnMut(u64) -> Duration {
 }
 
 async fn scope_of(ops: u64) -> Duration {
-    scope(async |s| {
-        let mut tasks = Vec::with_capacity(AT_ONCE as usize);
-        let start = Instant::now();
-        for _ in 0..ops / AT_ONCE {
-            tasks.extend((0..AT_ONCE).map(|_| s.spawn_future(async {})));
-            for task in tasks.drain(..) {
-                task.await;
-            }
-        }
-        start.elapsed()
-    })
-    .await
+    scope(async |s| spawn_all(s, ops).await).await
 }
 
-fn tokio() -> impl FnMut(u64) -> Duration {
+/// Spawns tasks, many at once, and awaits them.
+pub(super) async fn spawn_all(s: Scope<Duration>, ops: u64) -> Duration {
+    let mut tasks = Vec::with_capacity(AT_ONCE as usize);
+    let start = Instant::now();
+    for _ in 0..ops / AT_ONCE {
+        tasks.extend((0..AT_ONCE).map(|_| s.spawn_future(async {})));
+        for task in tasks.drain(..) {
+            task.await;
+        }
+    }
+    start.elapsed()
+}
+
+/// A task of tokio's for each operation, many at once, on its threads.
+pub(super) fn tokio() -> impl FnMut(u64) -> Duration {
     let runtime = tokio_pool(2);
     move |ops| {
         inside_tokio(&runtime, async move {

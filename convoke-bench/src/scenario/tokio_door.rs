@@ -9,12 +9,12 @@ use convoke_tokio::{Workers, run};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
+use super::spawn_join::{self, AT_ONCE};
 use super::{CONVOKE, Scenario};
 use crate::peer::{inside_tokio, tokio_pool, tokio_run_loop};
 
-/// Tasks of one scope or `JoinSet`; and tasks that are spawned before the first is joined, on two threads.
+/// Tasks of one scope or `JoinSet`.
 const CHILDREN: u64 = 100;
-const AT_ONCE: u64 = 1000;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -43,7 +43,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         )
         .batch(AT_ONCE)
         .contestant(CONVOKE, workers)
-        .contestant("tokio", tokio_at_once),
+        .contestant("tokio", spawn_join::tokio),
     ]
 }
 
@@ -129,35 +129,7 @@ fn workers() -> impl FnMut(u64) -> Duration {
     move |ops| {
         let workers = workers.clone();
         inside(&runtime, move |_| async move {
-            scope_on(&workers, async |s: Scope<Duration>| {
-                let mut tasks = Vec::with_capacity(AT_ONCE as usize);
-                let start = Instant::now();
-                for _ in 0..ops / AT_ONCE {
-                    tasks.extend((0..AT_ONCE).map(|_| s.spawn_future(async {})));
-                    for task in tasks.drain(..) {
-                        task.await;
-                    }
-                }
-                start.elapsed()
-            })
-            .await
-        })
-    }
-}
-
-fn tokio_at_once() -> impl FnMut(u64) -> Duration {
-    let runtime = tokio_pool(2);
-    move |ops| {
-        inside_tokio(&runtime, async move {
-            let mut tasks = Vec::with_capacity(AT_ONCE as usize);
-            let start = Instant::now();
-            for _ in 0..ops / AT_ONCE {
-                tasks.extend((0..AT_ONCE).map(|_| tokio::spawn(async {})));
-                for task in tasks.drain(..) {
-                    task.await.expect("it does not panic");
-                }
-            }
-            start.elapsed()
+            scope_on(&workers, async |s| spawn_join::spawn_all(s, ops).await).await
         })
     }
 }

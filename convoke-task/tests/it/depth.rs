@@ -132,7 +132,7 @@ mod on_the_stack {
         })
     }
 
-    /// Checks that so many levels fit on a stack of 2 MiB, without optimisation and with it.
+    /// Checks that this number of levels fits on a stack of 2 MiB, without optimisation and with it.
     fn fits_on_a_small_stack(nested: fn(usize) -> Boxed<usize>, debug: usize, release: usize) {
         let levels = match (cfg!(miri), cfg!(debug_assertions)) {
             (true, _) => 50,

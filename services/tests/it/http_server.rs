@@ -67,7 +67,7 @@ pub(crate) struct Drained {
     pub(crate) answered: usize,
 }
 
-/// Runs a program as load beside a server, which is asked to stop after so many answers.
+/// Runs a program as load beside a server, which is asked to stop after this number of answers.
 #[track_caller]
 pub(crate) fn drain_under_load(
     program: &str,
