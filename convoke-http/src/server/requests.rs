@@ -47,8 +47,8 @@ impl<S: HttpService> Service<Request<Incoming>> for Requests<S> {
 }
 
 impl<S> Requests<S> {
-    /// Returns true if the client has reset so many requests whose clean-up still runs that it gets no more of those that the
-    /// server can work on. Hyper bounds only the requests that were not reset.
+    /// Returns true if the connection has twice as many requests as it may have streams. The surplus was reset by the client,
+    /// and is still being cleaned up: hyper bounds only the requests that were not reset.
     fn has_too_many(&self, request: &Request<Incoming>) -> bool {
         request.version() == Version::HTTP_2
             && self.origin.activity.requests()

@@ -231,8 +231,8 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
             }
             listening.end_if_moved(frame);
             if !*this.stopping {
-                // Before the body: it may compute for long in its first poll, while its children run elsewhere. A
-                // request that is made during this poll has woken the task, and is passed on by the next one.
+                // Before the body: it may compute for long in its first poll, while its children run elsewhere.
+                // They are asked to stop at once; the body ends in the next poll, for which the request wakes the task.
                 listening.listen(frame, block);
             }
             let held = frame.held();

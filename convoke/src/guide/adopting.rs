@@ -30,7 +30,7 @@
 //! | `with_local(&IO, context.executor(), …)` inside `run` | Convoke's sockets and the client of `convoke-http` in a handler | a thread that runs an [`IoContext`](crate::driver::IoContext) |
 //! | `#[convoke::main]`, `convoke-http` | the drain, limits, a task per request, the simulator | the program moves; its handlers need not |
 //!
-//! What it costs, in instructions, beside what a tokio program does without it (scenarios `tokio_door_…` of the bench):
+//! The cost in instructions, beside that of tokio's own way (scenarios `tokio_door_…` of the bench):
 //!
 //! | | Convoke inside tokio | tokio |
 //! | --- | --- | --- |

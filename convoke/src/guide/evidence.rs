@@ -139,8 +139,8 @@
 //! | `convoke-tls`, with the sockets | 7,590 |
 //! | tokio-rustls, with the sockets | 13,750 |
 //!
-//! What is ours is the difference of the first two, less than 200 bytes: an idle stream has no buffer, and the state of rustls is the
-//! rest. That state alone is 0.54 of tokio-rustls, so that half of it cannot be reached on rustls.
+//! Convoke's own share is the difference of the first two, less than 200 bytes: an idle stream has no buffer. The state of rustls
+//! alone is 0.54 of the pair of tokio-rustls, so half of that pair cannot be reached on rustls.
 //!
 //! # Where the instructions of a task go
 //!
