@@ -2,9 +2,12 @@
 //! more of them, for as long as it takes, as a step of `cargo xtask sanitize`.
 
 use crate::command;
-use crate::nextest::MODEL_FEATURES;
 use crate::workspace::Workspace;
 use std::process::Command;
+
+/// The arguments that choose the models: a package that needs as few crates as it can, because its feature compiles all of them
+/// once more.
+pub(crate) const MODELS: [&str; 6] = ["-p", "convoke-models", "--features", "loom", "--test", "loom"];
 
 /// The number of preemptions in a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +31,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Command {
     if depth == Depth::Short {
         command.env("CONVOKE_MOST_PREEMPTIONS", by_default);
     }
-    command.args(["nextest", "run", "--no-fail-fast", "--cargo-profile", "models", "-p", "convoke"]);
-    command.args(["--features", MODEL_FEATURES, "--test", "loom"]);
+    command.args(["nextest", "run", "--no-fail-fast", "--cargo-profile", "models"]).args(MODELS);
     if depth == Depth::Whole {
         command.args(["--profile", "models"]);
     }

@@ -18,9 +18,6 @@ pub(crate) fn have_nextest(workspace: &Workspace) -> Result<(), String> {
     ran.ending.map_err(|how| format!("cargo-nextest could not be installed ({how})"))
 }
 
-/// The features that models are built with: they reach through the facade into all crates but the simulator.
-pub(crate) const MODEL_FEATURES: &str = "testing,loom";
-
 /// The features that tests are run with: the tools, and the simulated network.
 pub(crate) fn is_testing(feature: &str) -> bool {
     ["testing", "sim", "sender", "full"].contains(&feature)

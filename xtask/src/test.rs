@@ -32,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         move || count(tally, |own| work(workspace, own))
     };
     // Filled below, when it is known which steps are to run.
-    let miri_short = RefCell::new(None);
+    let (miri_short, installing) = (RefCell::new(None), RefCell::new(None));
     let steps = vec![
         Step::new("tests", "unit and integration tests", counted(tests)),
         Step::new("doctests", "the examples in documentation and README", counted(doctests)),
@@ -48,15 +48,22 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("examples", "every example, run", counted(examples)),
         Step::new(
             "services",
-            "tests with PostgreSQL, Redis, NATS, nginx, Chromium, curl, wrk, h2load; installs them if it may",
-            counted(services::run),
+            "tests with PostgreSQL, Redis, NATS, nginx, Chromium, curl, wrk, h2load; installs them if it may, beside the first step",
+            || {
+                let installing = installing.take().expect("it was started with the first step");
+                count(&tally, |own: &mut Tally| services::run(workspace, installing, own))
+            },
         ),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
-    if arguments.only.is_empty() || arguments.only.iter().any(|name| name == "miri") {
+    let is_run = |step: &str| arguments.only.is_empty() || arguments.only.iter().any(|name| name == step);
+    if is_run("miri") {
         *miri_short.borrow_mut() = Some(sanitize::start_miri_short(workspace));
+    }
+    if is_run("services") {
+        *installing.borrow_mut() = Some(services::Installing::start());
     }
     let passed = step::run("test", steps);
     let Tally { passed: good, failed: bad } = *tally.borrow();

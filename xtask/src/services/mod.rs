@@ -19,14 +19,33 @@ use packages::Programs;
 use servers::Server;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Time that the registry of crates may take.
 const FETCH_LIMIT: Duration = Duration::from_secs(120);
 
+/// The packages, being installed: a download needs little of the processor, so the other steps go on beside it.
+pub(crate) struct Installing(JoinHandle<Programs>);
+
+impl Installing {
+    /// Starts to look for the programs, and to install what is missing.
+    pub(crate) fn start() -> Self {
+        Self(thread::spawn(|| if IS_SUPPORTED { Programs::find_or_install() } else { Programs }))
+    }
+
+    fn finish(self) -> Programs {
+        // After a panic nothing more will be installed; what is there can be used.
+        self.0.join().unwrap_or(Programs)
+    }
+}
+
+/// True where the step runs.
+const IS_SUPPORTED: bool = cfg!(target_os = "linux");
+
 /// Runs the step.
-pub(crate) fn run(workspace: &Workspace, tally: &mut Tally) -> Verdict {
-    if !cfg!(target_os = "linux") {
+pub(crate) fn run(workspace: &Workspace, installing: Installing, tally: &mut Tally) -> Verdict {
+    if !IS_SUPPORTED {
         return Verdict::Skipped("the servers are installed and started on Linux only".to_owned());
     }
     if let Err(complaint) = have_nextest(workspace) {
@@ -38,7 +57,7 @@ pub(crate) fn run(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     if !command::run_within(FETCH_LIMIT, &mut fetch, Show::Never).succeeded() {
         return Verdict::Skipped("the crates that the tests need cannot be fetched".to_owned());
     }
-    let programs = Programs::find_or_install();
+    let programs = installing.finish();
     let folder = match Folder::new() {
         Ok(folder) => folder,
         Err(error) => return Verdict::failed(format!("no temporary folder: {error}")),

@@ -4,12 +4,10 @@
 //! `--all-features` over the workspace, and two runs of clippy instead of one.
 
 use crate::command::{self, Show};
-use crate::nextest::MODEL_FEATURES;
+use crate::models::MODELS;
 use crate::step::Verdict;
 use crate::workspace::{self, Workspace};
 use std::process::Command;
-
-const FACADE: &str = "convoke";
 
 pub(super) fn fmt(workspace: &Workspace) -> Verdict {
     verdict(command::cargo(&workspace.root).args(["fmt", "--all", "--check"]), "run `cargo fmt --all`")
@@ -25,7 +23,7 @@ pub(super) fn clippy(workspace: &Workspace) -> Verdict {
 /// The model-checked build and its tests.
 pub(super) fn clippy_loom(workspace: &Workspace) -> Verdict {
     let mut command = command::cargo(&workspace.root);
-    command.args(["clippy", "-p", FACADE, "--test", "loom", "--features", MODEL_FEATURES]);
+    command.arg("clippy").args(MODELS);
     verdict(deny(&mut command), "clippy has something to say")
 }
 

@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["convoke-http", "convoke-runtimes", "convoke-tokio"],
     &["convoke-postgres"],
     &["convoke"],
-    &["convoke-bench"],
+    &["convoke-bench", "convoke-models"],
 ];
 
 /// Stands beside the house: it depends on no room, so that it still runs when none of them compiles.
