@@ -50,6 +50,7 @@ mod random;
 mod report_panic;
 mod scoped_ref;
 mod spin_lock;
+mod stack;
 mod steps;
 pub mod stop;
 mod sync;

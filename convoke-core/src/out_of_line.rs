@@ -9,6 +9,8 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 
+use crate::stack::with_room;
+
 /// A value whose destructor is a call of [`DropOutOfLine::drop_out_of_line`].
 pub struct OutOfLine<T: DropOutOfLine>(ManuallyDrop<T>);
 
@@ -59,7 +61,8 @@ impl<T: DropOutOfLine> OutOfLine<T> {
 impl<F> DropOutOfLine for Option<F> {
     #[inline(never)]
     fn drop_out_of_line(future: LastUse<'_, Self>) {
-        future.drop_here();
+        // It may contain a future like itself, and so on.
+        with_room(|| future.drop_here());
     }
 
     #[inline]

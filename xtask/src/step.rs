@@ -48,12 +48,18 @@ impl Verdict {
 pub(crate) struct Step<'a> {
     name: &'static str,
     about: &'static str,
+    is_asked_for: bool,
     work: Box<dyn FnOnce() -> Verdict + 'a>,
 }
 
 impl<'a> Step<'a> {
     pub(crate) fn new(name: &'static str, about: &'static str, work: impl FnOnce() -> Verdict + 'a) -> Self {
-        Self { name, about, work: Box::new(work) }
+        Self { name, about, is_asked_for: false, work: Box::new(work) }
+    }
+
+    /// Makes it a step that is run only if it is asked for by name.
+    pub(crate) fn if_asked_for(self) -> Self {
+        Self { is_asked_for: true, ..self }
     }
 }
 
@@ -74,9 +80,10 @@ pub(crate) fn select<'a>(
             return Err(format!("there is no step `{name}`; there are: {}", names.join(", ")));
         }
     }
-    if !arguments.only.is_empty() {
-        steps.retain(|step| arguments.only.iter().any(|name| name == step.name));
-    }
+    steps.retain(|step| match &*arguments.only {
+        [] => !step.is_asked_for,
+        only => only.iter().any(|name| name == step.name),
+    });
     Ok(Some(steps))
 }
 

@@ -54,7 +54,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
                 count(&tally, |own: &mut Tally| services::run(workspace, installing, own))
             },
         ),
-        Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
+        // It has every peer, whose build takes longer than all it shows: that it compiles, `tidy` shows.
+        Step::new("bench", "the bench builds, and one quick run answers; only by name", counted(bench))
+            .if_asked_for(),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
@@ -113,7 +115,7 @@ fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
     if examples.is_empty() {
         return Verdict::Skipped("there are no examples".to_owned());
     }
-    let built = match programs(workspace) {
+    let built = match build(workspace, "--examples") {
         Ok(built) => built,
         Err(complaint) => return Verdict::failed(complaint),
     };
@@ -134,7 +136,7 @@ fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
 }
 
 fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
-    let built = match programs(workspace) {
+    let built = match build(workspace, "--bins") {
         Ok(built) => built,
         Err(complaint) => return Verdict::failed(complaint),
     };
@@ -154,11 +156,11 @@ fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
     }
 }
 
-/// Builds the examples and the bench. The tests have done so already: with the same features, and without optimisation, for
-/// it only matters that they run.
-fn programs(workspace: &Workspace) -> Result<Vec<Executable>, String> {
+/// Builds programs of this kind with the features of the tests, which have built the examples already, and without optimisation: it
+/// only matters that they run.
+fn build(workspace: &Workspace, kind: &str) -> Result<Vec<Executable>, String> {
     let mut command = command::cargo(&workspace.root);
-    executables::build(command.args(["build", "--examples", "--bins"]).args(workspace.everything()))
+    executables::build(command.args(["build", kind]).args(workspace.everything()))
 }
 
 /// True if a line of the bench's output is an object of the peer `convoke`.

@@ -78,6 +78,7 @@ use std::time::Instant;
 
 use crate::env::Overlay;
 use crate::executor::WaitLocation;
+use crate::stack::with_room;
 use crate::stop::ReasonCode;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
@@ -239,7 +240,7 @@ impl<'a> Frame<'a> {
         let mut again = false;
         // The poll of the body is called in one place, because it is inlined there.
         loop {
-            match self.within(|| body.as_mut().poll(cx)) {
+            match with_room(|| self.within(|| body.as_mut().poll(cx))) {
                 Poll::Ready(value) => return Polled::Ready(value),
                 Poll::Pending if !(self.has(HELD | ASKED) || self.stopped.get()) => {
                     return Polled::Pending;
@@ -342,17 +343,23 @@ impl<'a> Frame<'a> {
 
     /// Returns the environment of the work inside, with a stop token of the owner.
     pub fn env(&self) -> &'a Env {
-        self.owner.env()
+        with_room(|| self.owner.env())
     }
 
     /// Returns the reason of a stop request that was made by now, or `None`.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.owner.stop_reason()
+        with_room(|| self.owner.stop_reason())
+    }
+
+    /// Returns false if no stop was requested when this poll began, and none of the task since.
+    #[inline]
+    pub fn may_be_asked_to_stop(&self) -> bool {
+        self.has(ASKED | SHELTERED) || self.task.owner.may_be_asked_to_stop()
     }
 
     /// Returns the time at which a stop will be requested at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.owner.deadline()
+        with_room(|| self.owner.deadline())
     }
 
     /// Returns the task of this frame, which owns the operations that are awaited in it.

@@ -41,6 +41,11 @@ pub unsafe trait OperationOwner {
     /// Returns the address of the owner, for operations that complete on other threads.
     fn owner_ref(&self) -> OwnerRef;
 
+    /// Returns false if no stop of the task was requested by now. True if one was, or if that is not known.
+    fn may_be_asked_to_stop(&self) -> bool {
+        true
+    }
+
     /// Adds to the number of futures in the task that must not be dropped yet, and that are not polled each
     /// time: see [`UnderWay`]. Called while the task is polled.
     fn work_began(&self) {}

@@ -92,7 +92,6 @@ fn the_second_to_come_sees_what_the_first_has_written() {
     THE_OTHERS.assert("the other thread was the second");
 }
 
-#[cfg(feature = "testing")]
 mod gate {
     //! Handshakes of work that may be completed or stopped.
 

@@ -297,7 +297,8 @@ fn pass_on_stop<O>(
         Some(StopReason::Sibling)
     } else {
         // Asked here, and not by the body's frame: the body may have ended.
-        frame.stop_reason().or_else(|| region.hear_exploration(cx))
+        let around = if frame.may_be_asked_to_stop() { frame.stop_reason() } else { None };
+        around.or_else(|| region.hear_exploration(cx))
     };
     if let Some(reason) = reason {
         *stopping = true;

@@ -8,8 +8,9 @@
 //!
 //! # Depth
 //! Children in children of scopes cost heap, at any depth. A scope in the body of a scope uses the stack of its
-//! task, as a function that calls itself does: two megabytes hold 500 without optimisation, and 2,000 with it.
-//! For a deeper recursion make each level a child, or a [`task`](crate::task()).
+//! thread, as a function that calls itself does: two megabytes hold 500 without optimisation, and 2,000 with it.
+//! With the feature `deep` of the crate `convoke` the bodies go on on a new stack when a part of that is used, and any
+//! depth costs heap. Without it, make each level a child, or a [`task`](crate::task()).
 //!
 //! # Outcome
 //! A stop *from outside* is one that was requested of the task or of a part of it around the scope. A child

@@ -188,6 +188,11 @@ unsafe impl OperationOwner for Inside {
         OwnerRef::new(NonNull::from(self).cast(), &TASK)
     }
 
+    #[inline]
+    fn may_be_asked_to_stop(&self) -> bool {
+        self.header().state.stop_asked()
+    }
+
     fn work_began(&self) {
         let under_way = &self.make_cold().under_way;
         under_way.set(under_way.get() + 1);

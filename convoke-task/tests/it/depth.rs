@@ -1,4 +1,4 @@
-//! Depth: tasks that await tasks, scopes in scopes, and waiters in line cost heap, and not stack.
+//! Depth: tasks that await tasks, scopes in scopes, and waiters in line cost heap, and not the stack of a thread.
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -93,64 +93,112 @@ fn a_failure_comes_up_from_any_depth_of_scopes() {
     });
 }
 
-/// Bodies in bodies, all in one task: they are polled inside each other, as functions call each other, and use the
-/// stack. The example `stack_of_a_level` of `convoke-tokio` measures how much.
+/// Bodies in bodies, all in one task: they are polled inside each other, as functions call each other. With the feature
+/// `deep` they go on on a new stack when a part of the old one is used.
 mod on_the_stack {
     use std::cell::Cell;
     use std::task::{Context, Poll};
     use std::time::Duration;
 
+    use convoke::cleanup::Exit;
+
     use super::*;
 
-    /// Opens a scope whose body opens a scope, and so on.
-    fn scopes_in_bodies(levels: usize) -> Boxed<usize> {
-        Box::pin(async move {
-            if levels == 0 {
-                return 0;
-            }
-            scope(async |_| scopes_in_bodies(levels - 1).await + 1).await
-        })
-    }
+    /// A depth at which scopes overflow the stack of a test's thread, with optimisation and without.
+    const LEVELS: usize = match (cfg!(miri), cfg!(debug_assertions)) {
+        (true, _) => 50,
+        (_, true) => 2_000,
+        _ => 10_000,
+    };
 
-    /// A deadline for what sets a deadline, and so on, in one task.
-    fn timeouts_in_timeouts(levels: usize) -> Boxed<usize> {
-        Box::pin(async move {
-            if levels == 0 {
-                return 0;
+    /// Defines a function whose future counts the levels below it: `$level` awaits the next one, with `$below` levels. The deepest
+    /// level is `$deepest`.
+    macro_rules! nested {
+        ($name:ident, $deepest:expr, $below:ident => $level:expr) => {
+            fn $name(levels: usize) -> Boxed<usize> {
+                Box::pin(async move {
+                    let Some($below) = levels.checked_sub(1) else { return $deepest.await };
+                    $level
+                })
             }
-            timeout(Duration::from_secs(3600), timeouts_in_timeouts(levels - 1)).await.unwrap() + 1
-        })
-    }
-
-    /// Joins a future that joins a future, and so on, in one task.
-    fn joins_in_joins(levels: usize) -> Boxed<usize> {
-        Box::pin(async move {
-            if levels == 0 {
-                return 0;
-            }
-            join((joins_in_joins(levels - 1), async { 1 })).await.0 + 1
-        })
-    }
-
-    /// Checks that this number of levels fits on a stack of 2 MiB, without optimisation and with it.
-    fn fits_on_a_small_stack(nested: fn(usize) -> Boxed<usize>, debug: usize, release: usize) {
-        let levels = match (cfg!(miri), cfg!(debug_assertions)) {
-            (true, _) => 50,
-            (_, true) => debug,
-            _ => release,
         };
-        on_a_small_stack(move || assert_eq!(block_on(nested(levels)), Outcome::Value(levels)));
+    }
+
+    nested!(scopes, ready(), below => scope(async |_| scopes(below).await + 1).await);
+    nested!(local_scopes, ready(), below => local_scope(async |_| local_scopes(below).await + 1).await);
+    nested!(timeouts, ready(), below => timeout(LONG, timeouts(below)).await.unwrap() + 1);
+    nested!(joins, ready(), below => join((joins(below), async { 1 })).await.0 + 1);
+    nested!(races, ready(), below => race((races(below), std::future::pending())).await + 1);
+    nested!(shields, ready(), below => shield(shields(below)).await + 1);
+    nested!(usings, ready(), below => using(Resource, async |_| usings(below).await + 1).await);
+    nested!(scopes_that_wait, std::future::pending(), below => {
+        scope(async |_| scopes_that_wait(below).await + 1).await
+    });
+    nested!(scopes_that_panic, async { std::panic::panic_any("deep") }, below => {
+        scope(async |_| scopes_that_panic(below).await + 1).await
+    });
+
+    /// The deepest level of what ends: it waits once.
+    async fn ready() -> usize {
+        checkpoint().await;
+        0
+    }
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    thread_local! {
+        static CLOSED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A resource that counts how many of it were closed on this thread.
+    struct Resource;
+
+    impl AsyncClose for Resource {
+        type Error = Never;
+
+        async fn close(self, _: Exit) -> Result<(), Never> {
+            CLOSED.set(CLOSED.get() + 1);
+            Ok(())
+        }
     }
 
     #[test]
-    fn scopes_in_bodies_of_scopes_fit_on_a_small_stack() {
-        fits_on_a_small_stack(scopes_in_bodies, 500, 2_000);
+    fn whatever_awaits_itself_in_its_body_ends_at_any_depth() {
+        let all = [scopes, local_scopes, timeouts, joins, races, shields, usings];
+        for nested in all {
+            on_a_small_stack(move || assert_eq!(block_on(nested(LEVELS)), Outcome::Value(LEVELS)));
+        }
     }
 
     #[test]
-    fn timeouts_and_joins_in_each_other_fit_on_a_small_stack() {
-        fits_on_a_small_stack(timeouts_in_timeouts, 700, 4_000);
-        fits_on_a_small_stack(joins_in_joins, 500, 4_000);
+    fn a_stop_unwinds_any_depth_in_order() {
+        on_a_small_stack(|| {
+            let outcome = block_on(async {
+                let waiting = using(Resource, async |_| scopes_that_wait(LEVELS).await);
+                timeout(Duration::from_millis(1), waiting).await.is_err()
+            });
+            assert_eq!((outcome, CLOSED.get()), (Outcome::Value(true), 1));
+        });
+    }
+
+    #[test]
+    fn a_panic_comes_up_from_any_depth() {
+        on_a_small_stack(|| {
+            let panic = std::panic::catch_unwind(|| block_on(scopes_that_panic(LEVELS))).unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&"deep"));
+        });
+    }
+
+    #[test]
+    fn work_whose_loop_is_gone_is_dropped_at_any_depth() {
+        on_a_small_stack(|| {
+            let run_loop = RunLoop::new();
+            let launched = launch(&run_loop.executor()).start(scopes_that_wait(LEVELS));
+            run_loop.run_ready();
+            drop(run_loop);
+            launched.request_stop(StopReason::Requested);
+            assert_eq!(launched.wait(), Outcome::Stopped);
+        });
     }
 
     /// A future that sets something up for the time of each poll, as spans and task-locals of other crates do.
@@ -171,7 +219,7 @@ mod on_the_stack {
         }
     }
 
-    /// The reason why bodies are not cut off the stack: what is around them would have returned.
+    /// The reason why deep bodies are not polled later, from the loop of their task: what is around them would have returned.
     #[test]
     fn the_deepest_body_is_polled_inside_of_the_futures_around_it() {
         fn nested(levels: usize) -> Boxed<bool> {
@@ -184,8 +232,7 @@ mod on_the_stack {
             })
         }
         on_a_small_stack(|| {
-            let levels = if cfg!(miri) { 20 } else { 400 };
-            assert_eq!(block_on(InSpan(Box::pin(nested(levels)))), Outcome::Value(true));
+            assert_eq!(block_on(InSpan(Box::pin(nested(LEVELS)))), Outcome::Value(true));
         });
     }
 }

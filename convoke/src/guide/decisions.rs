@@ -45,10 +45,11 @@
 //! work that nobody wants any more. An error of a child, or of a body whose children have all ended, is never hidden. *Price:* a body
 //! that fails for another reason at that moment is not heard. *Revisit if* such an error is missed in practice.
 //!
-//! **Bodies that are nested directly in one task use its stack**, as functions do that call each other. *Instead of* polling a deep body
-//! later, from the loop of its task: the futures around it, which may be of other crates, would have returned by then, and what they set
-//! up for the time of a poll (a span, a task-local) would not hold in it. Bytes of stack for each level of a recursion, of a future that
-//! is boxed at each level (`cargo run --example stack_of_a_level -p convoke-tokio`):
+//! **Bodies that are nested directly in one task are polled inside each other**, as functions call each other, and go on on a new stack
+//! when a part of the thread's own is used (feature `deep`). *Instead of* polling a deep body later, from the loop of its task: the futures
+//! around it, which may be of other crates, would have returned by then, and what they set up for the time of a poll (a span, a
+//! task-local) would not hold in it. Bytes of stack for each level of a recursion, of a future that is boxed at each level (`cargo run
+//! --example stack_of_a_level -p convoke-tokio`):
 //!
 //! | level | without optimisation | with it |
 //! | --- | --- | --- |
@@ -60,9 +61,10 @@
 //! | `scope` | 2,896 | 688 |
 //! | `local_scope` | 2,784 | 1,280 |
 //!
-//! *Price:* of scopes, 500 levels fit on two megabytes without optimisation, and 2,000 with it. More than half of a scope's level, optimised, is the
-//! `async fn` that calls `scope`, in whose frame the compiler builds the future. Recursion of any depth goes through children, or `task(…).await`,
-//! which cost heap: a million levels end on that stack. *Revisit if* a real program nests that deep without children.
+//! *Price:* a dependency with inline assembly, for x86-64 and AArch64, and a comparison for each body that is polled; so it is a feature,
+//! and not among the defaults. A level of a scope costs time in proportion to its depth: it asks the levels around it for their deadlines.
+//! Without the feature 500 scopes fit on two megabytes without optimisation, and 2,000 with it; recursion of any depth then goes through
+//! children, or `task(…).await`, which cost heap: a million levels end on that stack. *Revisit if* programs nest that deep by default.
 //!
 //! **A dropped handle asks its child to stop.** *Instead of* letting it run, as `JoinHandle` does, or of forbidding the
 //! drop. A result that no task can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so

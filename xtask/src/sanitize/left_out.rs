@@ -93,7 +93,7 @@ const LEFT_OUT: &[LeftOut] = &[
     },
     LeftOut {
         tools: &[Tsan, Asan],
-        reason: "measures stack frames, which the tool makes larger",
+        reason: "goes on on other stacks, which the tool does not know; valgrind does",
         tests: &[("convoke-task::it", "depth::on_the_stack")],
     },
     LeftOut {
