@@ -102,7 +102,7 @@ fn run_tests(
 ) -> Verdict {
     let mut command = command::cargo(&workspace.root);
     command.args(["nextest", "run", "--no-fail-fast", "--manifest-path", "services/Cargo.toml"]);
-    command.args(["--config-file", ".config/nextest.toml", "--target-dir", "target/services"]);
+    command.args(["--config-file", ".config/nextest.toml", "--target-dir", "target"]);
     if !left_out.is_empty() {
         // A module whose name has that of a missing program in it needs that program.
         let missing = left_out.iter().map(|(module, _)| format!("not test(/^[a-z_]*{module}[a-z_]*::/)"));
