@@ -1,4 +1,4 @@
-//! Calls that go on on a new stack when a part of the old one is used.
+//! Calls that continue on a new stack when a part of the old one is used.
 
 use core::cell::Cell;
 

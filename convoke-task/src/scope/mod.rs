@@ -9,7 +9,7 @@
 //! # Depth
 //! Children in children of scopes cost heap, at any depth. A scope in the body of a scope uses the stack of its
 //! thread, as a function that calls itself does: two megabytes hold 500 without optimisation, and 2,000 with it.
-//! With the feature `deep` of the crate `convoke` the bodies go on on a new stack when a part of that is used, and any
+//! With the feature `deep` of the crate `convoke` the bodies continue on a new stack when a part of that is used, and any
 //! depth costs heap. Without it, make each level a child, or a [`task`](crate::task()).
 //!
 //! # Outcome

@@ -94,7 +94,7 @@ fn a_failure_comes_up_from_any_depth_of_scopes() {
 }
 
 /// Bodies in bodies, all in one task: they are polled inside each other, as functions call each other. With the feature
-/// `deep` they go on on a new stack when a part of the old one is used.
+/// `deep` they continue on a new stack when a part of the old one is used.
 mod on_the_stack {
     use std::cell::Cell;
     use std::task::{Context, Poll};

@@ -45,7 +45,7 @@
 //! work that nobody wants any more. An error of a child, or of a body whose children have all ended, is never hidden. *Price:* a body
 //! that fails for another reason at that moment is not heard. *Revisit if* such an error is missed in practice.
 //!
-//! **Bodies that are nested directly in one task are polled inside each other**, as functions call each other, and go on on a new stack
+//! **Bodies that are nested directly in one task are polled inside each other**, as functions call each other, and continue on a new stack
 //! when a part of the thread's own is used (feature `deep`). *Instead of* polling a deep body later, from the loop of its task: the futures
 //! around it, which may be of other crates, would have returned by then, and what they set up for the time of a poll (a span, a
 //! task-local) would not hold in it. Bytes of stack for each level of a recursion, of a future that is boxed at each level (`cargo run

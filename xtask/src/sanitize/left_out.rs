@@ -93,7 +93,7 @@ const LEFT_OUT: &[LeftOut] = &[
     },
     LeftOut {
         tools: &[Tsan, Asan],
-        reason: "goes on on other stacks, which the tool does not know; valgrind does",
+        reason: "continues on other stacks, which the tool does not know; valgrind does",
         tests: &[("convoke-task::it", "depth::on_the_stack")],
     },
     LeftOut {
