@@ -128,7 +128,7 @@ fn a_dropped_wait_leaves_no_timer() {
 
 #[convoke::test(virtual_time)]
 async fn random_steps_agree_with_a_sorted_list() {
-    const STEPS: u32 = if cfg!(miri) { 300 } else { 20_000 };
+    const STEPS: u32 = if cfg!(miri) { 100 } else { 20_000 };
     let mut random = Random::new(7);
     let mut queue = DelayQueue::new();
     // Time, sequence number, key, value.
