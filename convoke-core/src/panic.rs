@@ -71,6 +71,15 @@ impl Panic {
         }
     }
 
+    /// Calls `f` and returns its panic. Has no type parameters, so that it is compiled once, and not with all that it is
+    /// made of for each closure: for code that is itself compiled for each type of task. Where it is inlined, the
+    /// compiler sees through the call.
+    #[inline]
+    #[doc(hidden)]
+    pub fn catch_call(f: &mut dyn FnMut()) -> Result<(), Self> {
+        Self::catch(f)
+    }
+
     /// Drops `value` and returns the panic of its destructor, if it panics.
     #[inline]
     pub fn of_drop<T>(value: T) -> Option<Self> {

@@ -180,10 +180,10 @@ impl<T, R: OnComplete<Outcome<T>>> After for Complete<R, T> {
 unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for ToReceiver<F, R> {
     type After = Complete<R, F::Output>;
 
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+    fn name(&self) -> Option<Arc<str>> {
         // SAFETY: rule 1: the task was not posted yet, and this is called by the thread that starts it.
         let parent = unsafe { &*self.0.parent.get_const() };
-        f(parent.as_ref().and_then(|parent| parent.name()));
+        parent.as_ref().and_then(|parent| parent.name().cloned())
     }
 
     fn ended(&self, _: &Inside, _: &mut Outcome<F::Output>) {

@@ -49,8 +49,8 @@ impl SoloParent {
     }
 
     /// Returns the name of the task, if it was given one.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref()
     }
 
     /// Creates the task. Returns the future if there is no memory.
@@ -73,7 +73,7 @@ impl SoloParent {
         // its parent; both before the task can run. The environment with its token is in the link, or outlives it.
         unsafe {
             let task = NewTask::create(future, ending, &self.link, location)?;
-            let (known, ask_stop) = task.known();
+            let (known, ask_stop) = task.untyped.known();
             self.show(known, ask_stop);
             Ok(task)
         }

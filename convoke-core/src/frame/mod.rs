@@ -78,7 +78,7 @@ use std::time::Instant;
 
 use crate::env::Overlay;
 use crate::executor::WaitLocation;
-use crate::stack::with_room;
+use crate::stack::{call_with_room, with_room};
 use crate::stop::ReasonCode;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
@@ -240,7 +240,12 @@ impl<'a> Frame<'a> {
         let mut again = false;
         // The poll of the body is called in one place, because it is inlined there.
         loop {
-            match with_room(|| self.within(|| body.as_mut().poll(cx))) {
+            let mut polled = Poll::Pending;
+            call_with_room(&mut || {
+                let _restore = self.enter();
+                polled = body.as_mut().poll(cx);
+            });
+            match polled {
                 Poll::Ready(value) => return Polled::Ready(value),
                 Poll::Pending if !(self.has(HELD | ASKED) || self.stopped.get()) => {
                     return Polled::Pending;
@@ -327,16 +332,23 @@ impl<'a> Frame<'a> {
     /// Runs `f` with this frame as the current one.
     #[inline]
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        let frame = ptr::from_ref(self).cast::<()>();
-        let _restore = RestoreFrame(ThisThread::replace_current_frame(frame));
+        let _restore = self.enter();
         f()
+    }
+
+    /// Makes this frame the current one until the result is dropped. Private: `current` relies on that being done in
+    /// order, before this frame ends.
+    #[inline]
+    fn enter(&self) -> RestoreFrame {
+        let frame = ptr::from_ref(self).cast::<()>();
+        RestoreFrame(ThisThread::replace_current_frame(frame))
     }
 
     /// Calls `f` with the current frame, or with `None` outside of all tasks.
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
         let frame = ThisThread::current_frame().cast::<Frame<'_>>();
-        // SAFETY: `within`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
+        // SAFETY: `within` or `poll`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
         // It borrows the frame until it restores the pointer, and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })
     }

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use super::flags::{ASKED, HELD, SHELTERED};
 use super::{Frame, HeldBefore, Next, Polled};
-use crate::stack::with_room;
+use crate::stack::call_with_room;
 
 impl Frame<'_> {
     /// Polls one of several bodies inside this frame, which is the current one: the caller is inside of
@@ -27,7 +27,9 @@ impl Frame<'_> {
         self.stopped.set(stopped.get());
         let mut again = false;
         loop {
-            match with_room(|| body.as_mut().poll(cx)) {
+            let mut polled = Poll::Pending;
+            call_with_room(&mut || polled = body.as_mut().poll(cx));
+            match polled {
                 Poll::Ready(value) => return Polled::Ready(value),
                 Poll::Pending if !(self.has(HELD | ASKED) || self.stopped.get()) => return Polled::Pending,
                 Poll::Pending => {

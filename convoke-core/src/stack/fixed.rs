@@ -5,3 +5,9 @@
 pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
+
+/// Calls `f`.
+#[inline(always)]
+pub(crate) fn call_with_room(f: &mut dyn FnMut()) {
+    f();
+}

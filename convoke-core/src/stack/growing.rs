@@ -36,6 +36,12 @@ pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
     if has_room() { f() } else { on_new_stack(f) }
 }
 
+/// Calls `f` as [`with_room`] does, without type parameters: see [`Panic::catch_call`](crate::Panic::catch_call).
+#[inline(always)]
+pub(crate) fn call_with_room(f: &mut dyn FnMut()) {
+    if has_room() { f() } else { call_on_new_stack(f) }
+}
+
 #[inline(always)]
 fn has_room() -> bool {
     address() >= FLOOR.get()
@@ -57,6 +63,8 @@ fn on_new_stack<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+#[cold]
+#[inline(never)]
 fn call_on_new_stack(f: &mut dyn FnMut()) {
     let (here, floor) = (address(), FLOOR.get());
     if floor.abs_diff(here) > FAR {

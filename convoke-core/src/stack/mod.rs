@@ -18,4 +18,4 @@
 )]
 mod growing;
 
-pub(crate) use growing::with_room;
+pub(crate) use growing::{call_with_room, with_room};

@@ -254,9 +254,9 @@ fn a_pool_dropped_by_its_own_thread_ends_without_a_deadlock() {
 /// Creates and drops many pools while other threads post: each piece of work is run or stopped, once.
 #[test]
 fn pools_are_dropped_while_others_post() {
-    const ROUNDS: usize = 100;
+    const ROUNDS: usize = if cfg!(miri) { 4 } else { 100 };
     const POSTERS: usize = 3;
-    const EACH: usize = 50;
+    const EACH: usize = if cfg!(miri) { 15 } else { 50 };
     for _ in 0..ROUNDS {
         let pool = ThreadPool::new(2).unwrap();
         let executor = pool.executor();

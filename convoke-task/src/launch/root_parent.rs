@@ -84,10 +84,11 @@ struct ToRoot<D, E> {
 unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
     type After = RootAfter<D, T, E>;
 
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+    fn name(&self) -> Option<Arc<str>> {
         let end = self.end.take();
-        f(end.as_ref().and_then(|(root, _)| root.parent.name()));
+        let name = end.as_ref().and_then(|(root, _)| root.parent.name().cloned());
         self.end.set(end);
+        name
     }
 
     fn ended(&self, task: &Inside, outcome: &mut Outcome<T>) {

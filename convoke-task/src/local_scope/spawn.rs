@@ -10,9 +10,10 @@ use super::child::{FailingChild, Label};
 use super::handle::{LocalHandle, with_handle};
 use super::inbox::Inbox;
 use crate::scope::builder::{
-    Inherited, LocalParent, Name, Naming, OnLocalThread, Options, Parent, Takes, TakesLocal, Unnamed,
+    ChildWork, Inherited, LocalParent, Name, Naming, OnLocalThread, Options, Parent, Takes, TakesLocal,
+    Unnamed,
 };
-use crate::scope::{Child, ChildOutput, PollCaught};
+use crate::scope::{Child, ChildOutput};
 
 /// A child that is `Send`.
 pub(super) type SendChild<'env, O> = dyn Future<Output = Option<O>> + Send + 'env;
@@ -98,10 +99,10 @@ macro_rules! scopes {
 
         impl<'env, O: 'env, T: ChildOutput<O>> $takes<'env, $($anywhere,)? T> for &$scope<'env, O> {
             #[track_caller]
-            fn $start<N, F>(self, options: Options<N, $place>, future: F, _: PollCaught<F>)
+            fn $start<N, R, W>(self, options: Options<N, $place>, future: R::Future)
             where
                 N: Naming,
-                F: Future<Output = T> $(+ $send)? + 'env,
+                R: ChildWork<W, Future: Future<Output = T> $(+ $send)? + 'env>,
             {
                 let child = FrameBox::in_task(FailingChild::new(future));
                 self.inbox.push(FrameBox::into_pin(child.$erase()), Some(Label::new(&options)));

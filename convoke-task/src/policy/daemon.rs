@@ -14,8 +14,8 @@ use super::handle::PolicyScope;
 use super::reported::{Listener, Reported};
 use super::rules::Policy;
 use super::tally::{Enough, Ledger};
-use crate::scope::builder::{Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes};
-use crate::scope::{Child, ChildFailure, PollCaught, Scope};
+use crate::scope::builder::{ChildWork, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes};
+use crate::scope::{Child, ChildFailure, Scope};
 use convoke_exec::time::sleep;
 
 /// Pause of a daemon between two attempts to start a child for its failure, when there is no memory.
@@ -58,14 +58,14 @@ where
     X: SendPlace,
 {
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        R: ChildWork<W, Future: Future<Output = Result<(), E>> + Send + 'static>,
     {
         let Self(PolicyScope { scope, ledger }) = self;
         let listener = ToPolicy { ledger: ledger.clone() };
-        let child = Reported::new(future, poll, options.origin(), listener);
+        let child = Reported::new(future, R::poll_caught, options.origin(), listener);
         let daemon = Daemon { child, scope: scope.clone(), reporting: None };
         ledger.add_daemon(scope.start_child_future(options, daemon));
     }

@@ -10,10 +10,10 @@ use super::reported::{Listener, Reported};
 use super::rules::Policy;
 use super::tally::{Enough, Ledger, Working};
 use crate::scope::builder::{
-    LocalParent, Name, Naming, OnLocalThread, Options, Parent, ParentOnExecutors, SendPlace, Takes,
-    TakesLocal,
+    ChildWork, LocalParent, Name, Naming, OnLocalThread, Once, Options, Parent, ParentOnExecutors, SendPlace,
+    Takes, TakesLocal,
 };
-use crate::scope::{Child, ChildFailure, Guarded, Handle, PollCaught, SameThread, Scope, poll_caught};
+use crate::scope::{Child, ChildFailure, Guarded, Handle, SameThread, Scope};
 
 /// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
 /// child that has a clone can start siblings.
@@ -132,13 +132,13 @@ where
     X: SendPlace,
 {
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = Result<V, E>> + Send + 'static,
+        R: ChildWork<W, Future: Future<Output = Result<V, E>> + Send + 'static>,
     {
-        let child = Reported::new(future, poll, options.origin(), self.listener());
-        (&self.scope).start_child(options, child, poll_caught);
+        let child = Reported::new(future, R::poll_caught, options.origin(), self.listener());
+        (&self.scope).start_child::<N, Once, _>(options, child);
     }
 }
 
@@ -149,13 +149,13 @@ where
     E: Send + 'static,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, R, W>(self, options: Options<N, OnLocalThread>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = Result<V, E>> + 'static,
+        R: ChildWork<W, Future: Future<Output = Result<V, E>> + 'static>,
     {
-        let child = Reported::new(future, poll, options.origin(), self.listener());
-        (&self.scope).start_local_child(options, child, poll_caught);
+        let child = Reported::new(future, R::poll_caught, options.origin(), self.listener());
+        (&self.scope).start_local_child::<N, Once, _>(options, child);
     }
 }
 

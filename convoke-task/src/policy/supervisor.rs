@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::reported::{Listener, Reported};
 use crate::scope::builder::{
-    LocalParent, Name, Naming, OnLocalThread, Options, Parent, ParentOnExecutors, SendPlace, Takes,
-    TakesLocal,
+    ChildWork, LocalParent, Name, Naming, OnLocalThread, Once, Options, Parent, ParentOnExecutors, SendPlace,
+    Takes, TakesLocal,
 };
-use crate::scope::{Child, ChildFailure, Handle, PollCaught, SameThread, Scope, poll_caught};
+use crate::scope::{Child, ChildFailure, Handle, SameThread, Scope};
 
 impl<O: Send + 'static> Scope<O> {
     /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report`
@@ -138,13 +138,13 @@ where
     X: SendPlace,
 {
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        R: ChildWork<W, Future: Future<Output = Result<(), E>> + Send + 'static>,
     {
-        let child = Reported::new(future, poll, options.origin(), self.listener());
-        (&self.scope).start_child(options, child, poll_caught);
+        let child = Reported::new(future, R::poll_caught, options.origin(), self.listener());
+        (&self.scope).start_child::<N, Once, _>(options, child);
     }
 }
 
@@ -154,13 +154,13 @@ where
     E: 'static,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, R, W>(self, options: Options<N, OnLocalThread>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = Result<(), E>> + 'static,
+        R: ChildWork<W, Future: Future<Output = Result<(), E>> + 'static>,
     {
-        let child = Reported::new(future, poll, options.origin(), self.listener());
-        (&self.scope).start_local_child(options, child, poll_caught);
+        let child = Reported::new(future, R::poll_caught, options.origin(), self.listener());
+        (&self.scope).start_local_child::<N, Once, _>(options, child);
     }
 }
 

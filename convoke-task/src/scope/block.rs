@@ -30,6 +30,7 @@ use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 
 use super::child::{Attach, Attached};
+use super::spawn::SpawnError;
 use super::start::Refused;
 use crate::registry::{Entry, Found, Visit};
 use crate::task::{
@@ -216,13 +217,13 @@ impl<O> Block<O> {
         future: Spawnable<F>,
         ending: M,
         location: &'static Location<'static>,
-    ) -> Result<Added<F, M>, (F, Refused)>
+    ) -> Result<Added<F, M>, SpawnError<F>>
     where
         F: Future,
         M: Ending<F::Output> + Attached<O>,
     {
         if !future.may_run_under(ending.own_link().unwrap_or(&self.link)) {
-            return Err((future.into_future(), Refused::WrongThread));
+            return Err(SpawnError::new(future.into_future(), Refused::WrongThread));
         }
         // Before the lock is taken: other threads wait for that.
         // SAFETY: contract 1: the block does not move (rule 4), and is alive while the child is in its list (rule
@@ -231,18 +232,18 @@ impl<O> Block<O> {
         let created = unsafe { NewTask::create(future, ending, &self.link, location) };
         let child = match created {
             Ok(child) => child,
-            Err(future) => return Err((future, Refused::NoMemory)),
+            Err(future) => return Err(SpawnError::new(future, Refused::NoMemory)),
         };
         let mut state = self.state.lock();
         if state.ending && state.ended {
             drop(state);
-            return Err((child.take_back(), Refused::Ended));
+            return Err(SpawnError::new(child.take_back(), Refused::Ended));
         }
         // Asked to stop, as it has not ended.
         let stopping = state.ending;
         let child = state.children.add(child, stopping);
         drop(state);
-        child.task().ending().attachment().announce(child.task().id());
+        child.task().ending().attachment().announce(child.task().untyped.id());
         Ok(child)
     }
 

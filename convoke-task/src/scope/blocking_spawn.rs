@@ -15,10 +15,9 @@ use convoke_core::{Outcome, StopReason};
 
 use super::block::{ChildEnd, LeavingChild};
 use super::builder::Child;
-use super::caught::PollCaught;
 use super::child::{Attach, ToScope};
 use super::handle::Handle;
-use super::options::{Inherited, Name, Naming};
+use super::options::{ChildWork, Inherited, Name, Naming};
 use super::output::ChildOutput;
 use super::parent::{Options, Parent, Takes};
 use super::spawn::Scope;
@@ -104,10 +103,10 @@ where
     T: ChildOutput<O> + Send,
 {
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, Inherited>, future: F, _: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, Inherited>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + Send + 'scope,
+        R: ChildWork<W, Future: Future<Output = T> + Send + 'scope>,
     {
         let ending = ToScope::new(options.name.attach(AndStop));
         if let Err(refused) = self.scope.start(self.spawnable(future), ending, options.location) {

@@ -228,7 +228,7 @@ where
         P: Takes<'env, X, <R::Future as Future>::Output>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
-        parent.start_child(options, future, R::poll_caught);
+        parent.start_child::<N, R, W>(options, future);
     }
 
     /// Starts the child, and returns its handle, which awaits the value.
@@ -352,7 +352,7 @@ where
         P: TakesLocal<'env, <R::Future as Future>::Output>,
     {
         let (parent, options, future) = self.prepare(work, Location::caller());
-        parent.start_local_child(options, future, R::poll_caught);
+        parent.start_local_child::<N, R, W>(options, future);
     }
 
     /// Starts the child, which need not be `Send`, and returns its handle, which awaits the value and stays on

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use convoke_core::raw::OutOfLine;
 use convoke_core::{Env, Outcome, Panic};
@@ -48,7 +49,7 @@ pub unsafe trait Attach<O>: Sized {
 
     /// Returns the name of the child, if it has one.
     #[inline]
-    fn name(&self) -> Option<&str> {
+    fn name(&self) -> Option<&Arc<str>> {
         None
     }
 }
@@ -116,8 +117,8 @@ unsafe impl<O, T: ChildOutput<O>, W: Attach<O>> Ending<T> for ToScope<O, W> {
         self.attachment.own_link()
     }
 
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        f(self.attachment.name());
+    fn name(&self) -> Option<Arc<str>> {
+        self.attachment.name().cloned()
     }
 
     #[inline]
@@ -171,8 +172,8 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
         self.0.attachment.own_link()
     }
 
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        f(self.0.attachment.name());
+    fn name(&self) -> Option<Arc<str>> {
+        self.0.attachment.name().cloned()
     }
 
     #[inline]
@@ -197,7 +198,7 @@ unsafe impl<O, W: Attach<O>> BehindHandle for BehindChildHandle<O, W> {
 
 /// Adds the task's name or spawn site to a panic that is text. A panic with another payload stays as it is.
 #[inline(always)]
-pub(crate) fn name_panic<T>(task: &Inside, name: Option<&str>, outcome: &mut Outcome<T>) {
+pub(crate) fn name_panic<T>(task: &Inside, name: Option<&Arc<str>>, outcome: &mut Outcome<T>) {
     if let Outcome::Panicked(panic) = outcome {
         name_text(task, name, panic);
     }
@@ -205,7 +206,7 @@ pub(crate) fn name_panic<T>(task: &Inside, name: Option<&str>, outcome: &mut Out
 
 #[cold]
 #[inline(never)]
-fn name_text(task: &Inside, name: Option<&str>, panic: &mut Panic) {
+fn name_text(task: &Inside, name: Option<&Arc<str>>, panic: &mut Panic) {
     if panic.is_text() {
         let (location, message) = (task.location(), panic.message());
         *panic = Panic::new(match name {

@@ -112,7 +112,7 @@ pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingScope};
 pub use bound::Bound;
 pub use builder::Child;
-pub(crate) use caught::{AttemptEnd, Caught, PollCaught, poll_caught};
+pub(crate) use caught::{AttemptEnd, Caught, PollCaught};
 pub(crate) use child::name_panic;
 pub(crate) use failure::ChildOrigin;
 pub use failure::{ChildFailure, FailureKind};

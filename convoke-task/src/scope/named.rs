@@ -65,7 +65,7 @@ unsafe impl<O, W: Attach<O>> Attach<O> for WithName<W> {
         unsafe { self.entry.link(NonNull::from(&self.tag)) };
     }
 
-    fn name(&self) -> Option<&str> {
+    fn name(&self) -> Option<&Arc<str>> {
         Some(&self.tag.name)
     }
 }

@@ -3,11 +3,10 @@
 use core::future::Future;
 use core::panic::Location;
 
-use super::caught::PollCaught;
 use super::child::SharedLink;
 use super::failure::ChildOrigin;
 use super::handle::Handle;
-use super::options::{Naming, OnLocalThread, SendPlace};
+use super::options::{ChildWork, Naming, OnLocalThread, SendPlace};
 use super::output::ChildOutput;
 use super::spawn::Scope;
 use crate::task::SameThread;
@@ -57,10 +56,10 @@ pub trait Takes<'env, X, T>: Sized {
     /// Starts a child.
     #[doc(hidden)]
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, poll: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + Send + 'env;
+        R: ChildWork<W, Future: Future<Output = T> + Send + 'env>;
 }
 
 /// Scope that starts children which need not be `Send`, and returns a handle to each.
@@ -96,10 +95,10 @@ pub trait TakesLocal<'env, T>: Sized {
     /// Starts a child.
     #[doc(hidden)]
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, poll: PollCaught<F>)
+    fn start_local_child<N, R, W>(self, options: Options<N, OnLocalThread>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + 'env;
+        R: ChildWork<W, Future: Future<Output = T> + 'env>;
 }
 
 /// Scope whose children may run on an executor of their own.
@@ -137,10 +136,10 @@ where
 {
     #[inline]
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, _: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + Send + 'static,
+        R: ChildWork<W, Future: Future<Output = T> + Send + 'static>,
     {
         let Options { name, place, location } = options;
         self.start_for_scope(future, name.attach(place.link(self)), location);
@@ -174,10 +173,10 @@ where
     T: ChildOutput<O> + Send,
 {
     #[track_caller]
-    fn start_local_child<N, F>(self, options: Options<N, OnLocalThread>, future: F, _: PollCaught<F>)
+    fn start_local_child<N, R, W>(self, options: Options<N, OnLocalThread>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + 'static,
+        R: ChildWork<W, Future: Future<Output = T> + 'static>,
     {
         Scope::start_local(self, future, options.name.attach(SharedLink), options.location);
     }

@@ -11,8 +11,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{Frame, FrameArc, StopWatch, budget, outside_a_task};
 
 use super::builder::Child;
-use super::caught::{PollCaught, poll_caught};
-use super::options::{Name, Naming, SendPlace};
+use super::options::{ChildWork, Name, Naming, Once, SendPlace};
 use super::parent::{Options, ParentOnExecutors, Takes};
 use super::spawn::Scope;
 use crate::frame_queue::FrameQueue;
@@ -120,14 +119,14 @@ where
     X: SendPlace,
 {
     #[track_caller]
-    fn start_child<N, F>(self, options: Options<N, X>, future: F, _: PollCaught<F>)
+    fn start_child<N, R, W>(self, options: Options<N, X>, future: R::Future)
     where
         N: Naming,
-        F: Future<Output = T> + Send + 'static,
+        R: ChildWork<W, Future: Future<Output = T> + Send + 'static>,
     {
         lock(&self.queue).running += 1;
         let counted = Counted { queue: self.queue.clone(), result: None };
-        (&self.scope).start_child(options, ResultOf { future, counted }, poll_caught);
+        (&self.scope).start_child::<N, Once, _>(options, ResultOf { future, counted });
     }
 }
 

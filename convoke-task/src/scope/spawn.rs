@@ -253,7 +253,7 @@ impl<F> SpawnError<F> {
     #[cold]
     #[track_caller]
     pub(super) fn panic(self) -> ! {
-        self.refusal().panic()
+        Refusal { reason: self.reason, size: const { size_of::<F>() } }.panic()
     }
 
     fn refusal(&self) -> Refusal {

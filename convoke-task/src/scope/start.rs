@@ -29,12 +29,13 @@ impl<O> Scope<O> {
         F: Future,
         M: Ending<F::Output> + Attached<O>,
     {
+        // Not `?`: it would be compiled for each future.
         match self.block.add(future, ending, location) {
             Ok(child) => {
-                child.post();
+                child.into_task().post();
                 Ok(())
             }
-            Err((future, reason)) => Err(SpawnError::new(future, reason)),
+            Err(error) => Err(error),
         }
     }
 
@@ -49,7 +50,7 @@ impl<O> Scope<O> {
         let ending = ToHandle::<O, W, K>::new(location, BehindChildHandle::new(attachment));
         match self.block.add(future, ending, location) {
             Ok(child) => Ok(Handle::new(child.post_with_handle())),
-            Err((future, reason)) => Err(SpawnError::new(future, reason)),
+            Err(error) => Err(error),
         }
     }
 
@@ -64,7 +65,7 @@ impl<O> Scope<O> {
         let ending = ToHandle::new(location, BehindChildHandle::new(attachment));
         match self.block.add(future, ending, location) {
             Ok(child) => Ok(Handle::new(child.run_with_handle())),
-            Err((future, reason)) => Err(SpawnError::new(future, reason)),
+            Err(error) => Err(error),
         }
     }
 }

@@ -1,5 +1,11 @@
 //! A task with its type, in one allocation: header, ending, and body. Here is the one function that knows the
 //! type, [`Cell::call`], and every way through it.
+//!
+//! What is generic here is compiled for each type of task, and a program without optimisation has all of it as
+//! functions. So the rights to a task come in two layers: [`Within`] and [`Done`] do all that needs no type, and
+//! [`Entered`] and [`Ended`] add the type. An optimised program has the first layer inlined in the second, as if it were
+//! one: a call and the registers that it saves cost up to twenty instructions. Left to itself, the compiler does not
+//! inline what many types share.
 
 #![allow(unsafe_code)]
 
@@ -24,6 +30,7 @@ use super::reference::{Alive, Known, Leaving, Left, TaskRef};
 use super::rerun::run_again;
 use super::spawn_site::TaskKind;
 use super::state::{Access, AfterPause, Leave};
+use super::waker::BorrowedWaker;
 use crate::hooks::TaskEnd;
 
 /// The outcome of a task that is leaving, and the right to take it. It stays where it is if this is dropped:
@@ -54,29 +61,13 @@ pub(crate) struct Cell<F: Future, M> {
 impl<F: Future, M> Cell<F, M> {
     /// The offset of the ending.
     pub(super) const ENDING_AT: usize = core::mem::offset_of!(Self, ending);
+    /// The offset of the body: of the future, and of the outcome. Both fields of the union lie at its start (`repr(C)`).
+    pub(super) const BODY_AT: usize = core::mem::offset_of!(Self, body);
 
     /// Creates a task that holds its future.
     #[inline]
     pub(super) fn new(header: TaskHeader, ending: M, future: F) -> Self {
         Self { header, ending, body: Body { future: ManuallyDrop::new(future) } }
-    }
-
-    /// Returns the address of the ending.
-    #[inline]
-    pub(super) fn ending_at(cell: NonNull<Self>) -> *mut M {
-        cell.as_ptr().wrapping_byte_add(Self::ENDING_AT).cast()
-    }
-
-    /// Returns the address of the body as the future.
-    #[inline]
-    pub(super) fn future_at(cell: NonNull<Self>) -> *mut F {
-        cell.as_ptr().wrapping_byte_add(core::mem::offset_of!(Self, body)).cast()
-    }
-
-    /// Returns the address of the body as the outcome: both fields of the union lie at its start (`repr(C)`).
-    #[inline]
-    pub(super) fn outcome_at(cell: NonNull<Self>) -> *mut Outcome<F::Output> {
-        Self::future_at(cell).cast()
     }
 }
 
@@ -85,6 +76,12 @@ impl<F: Future, M> Cell<F, M> {
 union Body<F: Future> {
     future: ManuallyDrop<F>,
     outcome: ManuallyDrop<Outcome<F::Output>>,
+}
+
+/// Returns the address at this offset in a task.
+#[inline]
+pub(super) fn part_of(task: NonNull<TaskHeader>, offset: usize) -> *mut u8 {
+    task.as_ptr().cast::<u8>().wrapping_add(offset)
 }
 
 impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
@@ -104,7 +101,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         let task = unsafe { Alive::new(header.cast()) };
         // Two functions, each with a stack frame of its own: the second needs little stack.
         if task.header().state.is_done() {
-            Ended::<F, M>(task, PhantomData).settle();
+            Ended::<F, M>(Done(task), PhantomData).settle();
         } else {
             Held::<F, M>(task, PhantomData).run(call);
         }
@@ -118,18 +115,9 @@ impl<F: Future, M: Ending<F::Output>> Held<'_, F, M> {
     /// Runs the task, or refuses to.
     #[inline(never)]
     fn run(self, call: Call) {
-        let task = self.0;
-        let this = task.header();
-        let access = this.access();
-        if access == Access::Remote {
-            return match call {
-                Call::Run => not_on_owner_thread(),
-                Call::Stop => task.refuse_remotely(),
-            };
-        }
-        let asked = this.state.begin(access);
-        // `begin` has set `RUNNING`: this thread is inside.
-        if let Some(queued) = Entered::<F, M>(task, PhantomData).go_on(call, asked) {
+        if let Some((within, asked)) = Within::enter(self.0, call)
+            && let Some(queued) = Entered::<F, M>(within, PhantomData).go_on(call, asked)
+        {
             run_again(queued);
         }
     }
@@ -137,12 +125,25 @@ impl<F: Future, M: Ending<F::Output>> Held<'_, F, M> {
 
 /// The right of the thread that is inside a task: rule 2 of the header holds while this exists. It is
 /// consumed by leaving the inside.
-struct Entered<'a, F: Future, M>(Alive<'a>, PhantomData<NonNull<Cell<F, M>>>);
+struct Within<'a>(Alive<'a>);
 
-impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
-    #[inline]
-    fn cell(&self) -> NonNull<Cell<F, M>> {
-        self.0.address().cast()
+impl<'a> Within<'a> {
+    /// Enters a task whose runnable this thread holds. Returns true as well if the task was asked to stop. Returns
+    /// `None` if this thread must not enter, and has refused the runnable.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn enter(task: Alive<'a>, call: Call) -> Option<(Self, bool)> {
+        let this = task.header();
+        let access = this.access();
+        if access == Access::Remote {
+            match call {
+                Call::Run => not_on_owner_thread(),
+                Call::Stop => task.refuse_remotely(),
+            }
+            return None;
+        }
+        // `begin` sets `RUNNING`: this thread is inside.
+        let asked = this.state.begin(access);
+        Some((Self(task), asked))
     }
 
     #[inline]
@@ -151,61 +152,25 @@ impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
         unsafe { Inside::new(self.0.address()) }
     }
 
-    /// Returns the right to the future, if there still is one.
+    /// Returns the address at this offset in the task.
     #[inline]
-    fn future(&mut self) -> Option<WithFuture<'_, 'a, F, M>> {
-        (self.inside().header().stage.get() == Stage::Future).then_some(WithFuture(self))
+    fn part(&self, offset: usize) -> *mut u8 {
+        part_of(self.0.address(), offset)
     }
 
-    /// Calls [`Ending::ended`], for a task whose outcome is in the slot. Returns how it has ended.
     #[inline]
-    fn call_ended(&mut self) -> TaskEnd {
-        // SAFETY: rule 2 of the header: this thread is inside, so the ending is not changed and the outcome is
-        // this thread's alone. `go_on` calls this after the future was replaced by the outcome.
-        let (ending, outcome) =
-            unsafe { (&*Cell::ending_at(self.cell()), &mut *Cell::outcome_at(self.cell())) };
-        ending.ended(self.inside(), outcome);
-        TaskEnd::of(outcome)
+    fn waker(&self) -> BorrowedWaker<'a> {
+        self.0.waker()
     }
 
-    /// Polls, or ends the task. Returns the runnable if the task was woken meanwhile and its executor has no
-    /// queue: the caller runs it again.
     #[inline]
-    fn go_on(mut self, call: Call, asked: bool) -> Option<Queued> {
-        let task = self.0.address().cast();
-        if let Some(future) = self.future() {
-            let calm = polls(task);
-            // One branch for both: each is rare.
-            if (!calm | (call == Call::Stop)) && future.0.inside().must_not_be_polled(call) {
-                future.end_badly(Outcome::Stopped);
-            } else {
-                match future.poll(asked, calm) {
-                    AfterPoll::Ended => {}
-                    AfterPoll::Waits => return self.pause(false),
-                    AfterPoll::WokenByItself => return self.pause(true),
-                }
-            }
-        }
-        if let Some(cold) = self.inside().cold() {
-            // An operation that is released after this check wakes the task, and `pause` sees that.
-            if !cold.is_empty() {
-                return self.pause(false);
-            }
-            let end = self.call_ended();
-            self.inside().observe_ended(end);
-            self.inside().clear_cold();
-        } else {
-            self.call_ended();
-        }
-        // Asked for again: the task may have moved.
-        let header = self.inside().header();
-        let leave = header.state.finish_and_leave(header.access_inside());
-        Ended::<F, M>(self.0, PhantomData).leave(leave);
-        None
+    fn has_future(&self) -> bool {
+        self.inside().header().stage.get() == Stage::Future
     }
 
-    /// Leaves the inside of a task that waits, or has woken itself. Returns a runnable as `go_on` does.
-    #[inline]
+    /// Leaves the inside of a task that waits, or has woken itself. Returns the runnable if the task was woken meanwhile
+    /// and its executor has no queue: the caller runs it again.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pause(self, woken_by_itself: bool) -> Option<Queued> {
         // Asked for again: the task may just have moved. A task that has moved is shared.
         let access = self.inside().header().access_inside();
@@ -222,7 +187,7 @@ impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
     }
 
     /// Leaves the inside. Returns the runnable if the task was woken meanwhile.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn queued_after(self, access: Access, woken_by_itself: bool) -> Option<Queued> {
         let state = &self.inside().header().state;
         if woken_by_itself {
@@ -232,6 +197,76 @@ impl<'a, F: Future, M: Ending<F::Output>> Entered<'a, F, M> {
         }
         // SAFETY: rule 1 of `Queued`: either transition has made this thread the holder of the runnable.
         Some(unsafe { Queued::new(self.0.address()) })
+    }
+
+    /// Leaves the inside of a task that has ended.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn finish_and_leave(self) -> (Done<'a>, Leave) {
+        // Asked for again: the task may have moved.
+        let header = self.inside().header();
+        let leave = header.state.finish_and_leave(header.access_inside());
+        (Done(self.0), leave)
+    }
+
+    /// Calls a destructor in the outermost frame of the task. Returns its panic.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn drop_in_frame(&self, asked: bool, drop: &mut dyn FnMut()) -> Result<(), Panic> {
+        let (inside, waker) = (self.inside(), self.waker());
+        Panic::catch_call(&mut || {
+            let stopped = &inside.header().stopped;
+            Frame::outermost(inside, waker.get(), inside.waits(), asked, stopped).within(&mut *drop);
+        })
+    }
+}
+
+/// The right of the thread that is inside a task of this type.
+struct Entered<'a, F: Future, M>(Within<'a>, PhantomData<NonNull<Cell<F, M>>>);
+
+impl<F: Future, M: Ending<F::Output>> Entered<'_, F, M> {
+    /// Calls [`Ending::ended`], for a task whose outcome is in the slot. Returns how it has ended.
+    #[inline]
+    fn call_ended(&mut self) -> TaskEnd {
+        let ending = self.0.part(Cell::<F, M>::ENDING_AT) as *const M;
+        let outcome = self.0.part(Cell::<F, M>::BODY_AT) as *mut Outcome<F::Output>;
+        // SAFETY: rule 2 of the header: this thread is inside, so the ending is not changed and the outcome is
+        // this thread's alone. `go_on` calls this after the future was replaced by the outcome.
+        let (ending, outcome) = unsafe { (&*ending, &mut *outcome) };
+        ending.ended(self.0.inside(), outcome);
+        TaskEnd::of(outcome)
+    }
+
+    /// Polls, or ends the task. Returns the runnable as [`Within::pause`] does.
+    #[inline]
+    fn go_on(mut self, call: Call, asked: bool) -> Option<Queued> {
+        let task = self.0.0.address().cast();
+        if self.0.has_future() {
+            let future = WithFuture::<F, M>(&self.0, PhantomData);
+            let calm = polls(task);
+            // One branch for both: each is rare.
+            if (!calm | (call == Call::Stop)) && future.0.inside().must_not_be_polled(call) {
+                future.end_badly(Outcome::Stopped);
+            } else {
+                match future.poll(asked, calm) {
+                    AfterPoll::Ended => {}
+                    AfterPoll::Waits => return self.0.pause(false),
+                    AfterPoll::WokenByItself => return self.0.pause(true),
+                }
+            }
+        }
+        if let Some(cold) = self.0.inside().cold() {
+            // An operation that is released after this check wakes the task, and `pause` sees that.
+            if !cold.is_empty() {
+                return self.0.pause(false);
+            }
+            let end = self.call_ended();
+            self.0.inside().observe_ended(end);
+            self.0.inside().clear_cold();
+        } else {
+            self.call_ended();
+        }
+        let (done, leave) = self.0.finish_and_leave();
+        Ended::<F, M>(done, PhantomData).leave(leave);
+        None
     }
 }
 
@@ -244,7 +279,7 @@ enum AfterPoll {
 
 /// The right of the thread inside to the future, which is still there. It is consumed by the poll that may
 /// end it.
-struct WithFuture<'e, 'a, F: Future, M>(&'e Entered<'a, F, M>);
+struct WithFuture<'e, 'a, F: Future, M>(&'e Within<'a>, PhantomData<NonNull<Cell<F, M>>>);
 
 impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     /// Polls the future. On a thread that is not calm the task may be watched. If it has ended, its outcome is in
@@ -252,40 +287,40 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     // Always: there is one caller, and a call would cost every poll twenty instructions.
     #[inline(always)]
     fn poll(self, asked: bool, calm: bool) -> AfterPoll {
-        let inside = self.0.inside();
-        // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
-        // place.
-        let future = unsafe { Pin::new_unchecked(&mut *Cell::future_at(self.0.cell())) };
+        let (inside, future) = (self.0.inside(), self.0.part(Cell::<F, M>::BODY_AT) as *mut F);
         let waits = if calm {
             inside.waits()
         } else {
             inside.observe_begin(asked);
             inside.waits_for_watchers()
         };
-        let polled = self.0.0.with_waker(|waker| {
-            let mut cx = Context::from_waker(waker);
-            Panic::catch(|| {
-                let _budget = budget::of_poll();
-                if asked {
-                    inside.pass_on_stop();
-                }
-                let frame = Frame::outermost(inside, waker, waits, asked, &inside.header().stopped);
-                (frame.poll(future, &mut cx), frame.is_task_woken())
-            })
+        let waker = self.0.waker();
+        let (mut polled, mut woken) = (Polled::Pending, false);
+        let caught = Panic::catch_call(&mut || {
+            let _budget = budget::of_poll();
+            if asked {
+                inside.pass_on_stop();
+            }
+            let frame = Frame::outermost(inside, waker.get(), waits, asked, &inside.header().stopped);
+            // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
+            // place.
+            let future = unsafe { Pin::new_unchecked(&mut *future) };
+            polled = frame.poll(future, &mut Context::from_waker(waker.get()));
+            woken = frame.is_task_woken();
         });
-        match polled {
-            Ok((Polled::Pending, woken)) => {
+        match (caught, polled) {
+            (Ok(()), Polled::Pending) => {
                 if !calm {
                     inside.observe_end();
                 }
                 return if woken { AfterPoll::WokenByItself } else { AfterPoll::Waits };
             }
-            Ok((Polled::Ready(value), _)) => match self.drop_future(asked) {
+            (Ok(()), Polled::Ready(value)) => match self.drop_future(asked) {
                 Ok(()) => self.finish(Outcome::Value(value)),
                 Err(panic) => self.finish(Outcome::Value(value).or_panic(panic)),
             },
-            Ok((Polled::Stopped, _)) => self.end_badly(Outcome::Stopped),
-            Err(panic) => self.end_badly(Outcome::Panicked(panic)),
+            (Ok(()), Polled::Stopped) => self.end_badly(Outcome::Stopped),
+            (Err(panic), _) => self.end_badly(Outcome::Panicked(panic)),
         }
         if !calm {
             inside.observe_end();
@@ -317,38 +352,28 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
     /// `finish`.
     #[inline]
     fn drop_future(&self, asked: bool) -> Result<(), Panic> {
-        if !core::mem::needs_drop::<F>() {
+        if const { !core::mem::needs_drop::<F>() } {
             return Ok(());
         }
-        let (inside, future) = (self.0.inside(), Cell::future_at(self.0.cell()));
-        self.0.0.with_waker(|waker| {
-            Panic::catch(|| {
-                let frame = Frame::outermost(inside, waker, inside.waits(), asked, &inside.header().stopped);
-                // SAFETY: the future is there, and is not used again: `finish` replaces it.
-                frame.within(|| unsafe { future.drop_in_place() });
-            })
-        })
+        let future = self.0.part(Cell::<F, M>::BODY_AT) as *mut F;
+        // SAFETY: the future is there, it is dropped once, and not used again: `finish` replaces it.
+        self.0.drop_in_frame(asked, &mut || unsafe { core::ptr::drop_in_place(future) })
     }
 
     /// Puts the outcome where the future was, which is gone.
     #[inline]
     fn finish(self, outcome: Outcome<F::Output>) {
         // SAFETY: rule 2 of the header: this thread is inside, and the future is gone.
-        unsafe { Cell::outcome_at(self.0.cell()).write(outcome) };
+        unsafe { (self.0.part(Cell::<F, M>::BODY_AT) as *mut Outcome<F::Output>).write(outcome) };
         self.0.inside().header().stage.set(Stage::Outcome);
     }
 }
 
 /// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until
 /// the task has left, its own reference keeps the memory.
-struct Ended<'a, F: Future, M>(Alive<'a>, PhantomData<NonNull<Cell<F, M>>>);
+struct Done<'a>(Alive<'a>);
 
-impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
-    #[inline]
-    fn cell(&self) -> NonNull<Cell<F, M>> {
-        self.0.address().cast()
-    }
-
+impl<'a> Done<'a> {
     /// Returns the header. The task is alive until it is freed, or its own reference given up; both consume
     /// `self`.
     #[inline]
@@ -356,52 +381,84 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
         self.0.header()
     }
 
+    /// Lets a task leave whose parent was told already.
+    #[cold]
+    fn leave_after_all(self, left: &'static TaskKind) {
+        self.header().stage.set(Stage::Delivered);
+        // Set before the state says what comes: the receiver of a remote wake that the task may have to wait
+        // for calls it through its kind.
+        self.set_left(left);
+        if self.header().state.leave_after_all(self.header().access()) != Leave::Later {
+            self.drop_own_reference();
+        }
+    }
+
+    /// Replaces the kind, after the parent was told: rule 6 of the header.
+    #[inline]
+    fn set_left(&self, left: &'static TaskKind) {
+        // SAFETY: rule 6: the parent was told, and the task's own reference is still there. Setting the kind
+        // twice, as a task does that leaves after all, does no harm.
+        unsafe { self.header().set_left(left) };
+    }
+
+    /// Gives up the reference that the task has to itself.
+    #[inline]
+    fn drop_own_reference(self) {
+        // SAFETY: the state has said that the task leaves as one that is counted, so its own reference is
+        // still there, and `self`, which is consumed, is its owner.
+        drop(unsafe { TaskRef::from_counted(self.0.address()) });
+    }
+}
+
+/// The right of the one thread that has a task of this type to itself which has ended.
+struct Ended<'a, F: Future, M>(Done<'a>, PhantomData<NonNull<Cell<F, M>>>);
+
+impl<F: Future, M: Ending<F::Output>> Ended<'_, F, M> {
     /// Frees the task, if its last reference was dropped; or lets it leave, if the remote wake was received
     /// that it waited for. The stage says which.
     #[inline(never)]
     fn settle(self) {
-        match self.header().stage.get() {
+        let header = self.0.header();
+        match header.stage.get() {
             Stage::Future | Stage::Outcome | Stage::Delivered => self.free(),
             leaving => {
                 // The thread that frees the task later comes here, too, and must not find it leaving.
-                self.header().stage.set(Stage::Outcome);
+                header.stage.set(Stage::Outcome);
                 if leaving == Stage::Leaving {
                     self.leave_late();
                 } else {
-                    self.leave_after_all();
+                    self.0.leave_after_all(Cell::<F, M>::LEFT);
                 }
             }
         }
     }
 
-    /// Tells the parent. The state says once that the task leaves, and then this is called.
-    #[inline(always)]
-    fn deliver(&self) -> (Left, M::After) {
-        // SAFETY: this thread has the task to itself, the state has said once that it leaves, and its outcome
-        // is in the slot: so there is one `Leaving` and one `OutcomeSlot`. Both end before `self` does.
-        let (ending, leaving) = unsafe { (&*Cell::ending_at(self.cell()), Leaving::new(self.0.address())) };
-        ending.deliver(leaving, OutcomeSlot { outcome: Cell::outcome_at(self.cell()), _task: PhantomData })
-    }
-
-    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter.
+    /// Tells the parent, frees the memory if nothing else refers to it, and then tells the waiter. The state says once
+    /// that the task leaves, and then this is called.
     #[inline(always)]
     fn leave(self, leave: Leave) {
         if leave == Leave::Later {
             return;
         }
         let counted = leave == Leave::Counted;
-        let (Left(known), after) = self.deliver();
+        let task = self.0.0.address();
+        let ending = part_of(task, Cell::<F, M>::ENDING_AT) as *const M;
+        let outcome = part_of(task, Cell::<F, M>::BODY_AT) as *mut Outcome<F::Output>;
+        // SAFETY: this thread has the task to itself, the state has said once that it leaves, and its outcome
+        // is in the slot: so there is one `Leaving` and one `OutcomeSlot`. Both end before `self` does.
+        let (ending, leaving) = unsafe { (&*ending, Leaving::new(task)) };
+        let (Left(known), after) = ending.deliver(leaving, OutcomeSlot { outcome, _task: PhantomData });
         // Rule 6 of the header: unless the task is freed now, its kind is set before its reference is given up.
         if counted {
-            self.set_left();
-            self.drop_own_reference();
+            self.0.set_left(Cell::<F, M>::LEFT);
+            self.0.drop_own_reference();
         } else if known == Known::ToOthers {
             // The parent let others refer to it between the check of the references and `deliver`.
-            self.leave_after_all();
+            self.0.leave_after_all(Cell::<F, M>::LEFT);
         } else if M::HANDLE {
             // A task that has a handle on the owner thread, or had one.
-            self.set_left();
-            if self.header().state.left_to_handle() {
+            self.0.set_left(Cell::<F, M>::LEFT);
+            if self.0.header().state.left_to_handle() {
                 self.free();
             }
         } else {
@@ -413,37 +470,9 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
     /// Lets a task leave when the remote wake that it waited for was received.
     #[cold]
     fn leave_late(self) {
-        let this = self.header();
+        let this = self.0.header();
         let leave = this.state.leave(this.access());
         self.leave(leave);
-    }
-
-    /// Lets a task leave whose parent was told already.
-    #[cold]
-    fn leave_after_all(self) {
-        self.header().stage.set(Stage::Delivered);
-        // Set before the state says what comes: the receiver of a remote wake that the task may have to wait
-        // for calls it through its kind.
-        self.set_left();
-        if self.header().state.leave_after_all(self.header().access()) != Leave::Later {
-            self.drop_own_reference();
-        }
-    }
-
-    /// Replaces the kind, after the parent was told: rule 6 of the header.
-    #[inline]
-    fn set_left(&self) {
-        // SAFETY: rule 6: the parent was told, and the task's own reference is still there. Setting the kind
-        // twice, as a task does that leaves after all, does no harm.
-        unsafe { self.header().set_left(Cell::<F, M>::LEFT) };
-    }
-
-    /// Gives up the reference that the task has to itself.
-    #[inline]
-    fn drop_own_reference(self) {
-        // SAFETY: the state has said that the task leaves as one that is counted, so its own reference is
-        // still there, and `self`, which is consumed, is its owner.
-        drop(unsafe { TaskRef::from_counted(self.0.address()) });
     }
 
     /// Frees the task, to which nothing refers any more.
@@ -451,6 +480,6 @@ impl<'a, F: Future, M: Ending<F::Output>> Ended<'a, F, M> {
     fn free(self) {
         // SAFETY: this thread has the task to itself, and its body is gone: the future was dropped, and the
         // outcome taken by the parent or by the handle.
-        unsafe { Vacated::<F, M>::new(self.cell()) }.destroy();
+        unsafe { Vacated::new(self.0.0.address(), Cell::<F, M>::TYPE) }.destroy();
     }
 }

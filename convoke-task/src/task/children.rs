@@ -14,7 +14,7 @@ use core::ptr::{self, NonNull};
 
 use super::ending::Ending;
 use super::header::TaskHeader;
-use super::new_task::NewTask;
+use super::new_task::{NewTask, Unposted};
 use super::parent_link::{Links, List};
 use super::reference::{InList, Known, Leaving, Left, ToAsk};
 
@@ -40,14 +40,9 @@ impl<F: Future, M: Ending<F::Output>> Added<F, M> {
         &self.0
     }
 
-    /// Posts the task to its executor.
+    /// Returns the task, to be posted.
     #[inline]
-    pub(crate) fn post(self) {
-        self.into_task().post();
-    }
-
-    #[inline]
-    pub(super) fn into_task(self) -> NewTask<F, M> {
+    pub(crate) fn into_task(self) -> NewTask<F, M> {
         ManuallyDrop::into_inner(self.0)
     }
 }
@@ -68,12 +63,16 @@ impl Children {
         child: NewTask<F, M>,
         asked: bool,
     ) -> Added<F, M> {
-        let child = ManuallyDrop::new(child);
+        self.link_new(&child.untyped, asked);
+        Added(ManuallyDrop::new(child))
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn link_new(&mut self, child: &Unposted, asked: bool) {
         if asked {
             child.ask_stop();
         }
         self.link(child.task(), if asked { List::Late } else { List::Running });
-        Added(child)
     }
 
     /// Removes a child that leaves. Returns true if it was the last.

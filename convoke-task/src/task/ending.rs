@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use std::sync::Arc;
+
 use convoke_core::Outcome;
 
 use super::cell::OutcomeSlot;
@@ -30,9 +32,10 @@ pub(crate) unsafe trait Ending<T>: Sized {
         None
     }
 
-    /// Calls `f` with the name of the task, if it has one.
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        f(None);
+    /// Returns the name of the task, if it has one. Called before the task is posted.
+    #[inline]
+    fn name(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// Called once, from inside, when the future is gone and no operation is in flight, before the parent is

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 
 use convoke_core::Panic;
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::Header;
+use convoke_core::raw::{Header, WorkKind};
 
 use super::cell::Cell;
 use super::cold::ColdState;
@@ -56,82 +56,98 @@ impl Memory {
     }
 }
 
-/// Memory for a task that does not exist yet.
-pub(super) struct Vacant<F: Future, M> {
-    cell: NonNull<Cell<F, M>>,
-    kind: NonNull<TaskKind>,
-    memory: Memory,
+/// The part of a task's type that its memory depends on. What is done with it here is compiled once, and not for
+/// every type of task.
+#[derive(Clone, Copy)]
+pub(super) struct CellType {
+    /// The layout of header, ending and body.
+    layout: Layout,
+    /// Drops all but the body in place.
+    drop: unsafe fn(NonNull<TaskHeader>),
 }
 
-impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
-    /// Allocates memory for a task under this parent link, spawned at `location`. Returns `None` if the
-    /// allocator has none.
-    #[inline]
-    pub(super) fn allocate(link: Pin<&ParentLink>, location: &'static Location<'static>) -> Option<Self> {
-        let kind = Sites::find(link, Cell::<F, M>::WORK, location)?;
-        let (shape, memory) = (Cell::<F, M>::SHAPE, link.inherited().memory());
+impl<F: Future, M> Cell<F, M> {
+    pub(super) const TYPE: CellType = CellType { layout: Layout::new::<Self>(), drop: Self::drop_but_body };
+
+    /// Drops all but the body in place: a union drops nothing.
+    ///
+    /// # Safety
+    /// `task` is a `Self`, and this thread has it to itself. It is not used afterwards.
+    unsafe fn drop_but_body(task: NonNull<TaskHeader>) {
+        // SAFETY: the contract of this function.
+        unsafe { core::ptr::drop_in_place(task.as_ptr() as *mut Self) };
+    }
+}
+
+/// Memory for a task that does not exist yet.
+pub(super) struct Vacant {
+    cell: NonNull<TaskHeader>,
+    kind: NonNull<TaskKind>,
+    memory: Memory,
+    of: CellType,
+}
+
+impl Vacant {
+    /// Allocates memory for a task of this type under this parent link, run by `work` and spawned at `location`. Returns
+    /// `None` if the allocator has none.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn allocate(
+        of: CellType,
+        work: WorkKind,
+        link: Pin<&ParentLink>,
+        location: &'static Location<'static>,
+    ) -> Option<Self> {
+        let kind = Sites::find(link, work, location)?;
+        let memory = link.inherited().memory();
         let cell = if memory == Memory::Recycling {
-            FrameAllocator::recycling().allocate(shape.layout)?
+            FrameAllocator::recycling().allocate(of.layout)?
         } else {
-            shape.allocate_elsewhere(link.get_ref().env().allocator(), memory)?
+            of.allocate_elsewhere(link.get_ref().env().allocator(), memory)?
         };
-        Some(Self { cell: cell.cast(), kind, memory })
+        Some(Self { cell: cell.cast(), kind, memory, of })
     }
 
     /// Creates the task, queued: the caller posts it, or runs it.
     ///
     /// # Safety
-    /// `link` is the parent link that the memory was allocated for; and the contracts of [`NewTask::create`].
+    /// The memory was allocated for a task of this type, under `link`; and the contracts of [`NewTask::create`].
     #[inline]
-    pub(super) unsafe fn fill(
+    pub(super) unsafe fn fill<F: Future, M: Ending<F::Output>>(
         self,
         future: Spawnable<F>,
         ending: M,
         link: Pin<&ParentLink>,
     ) -> NewTask<F, M> {
-        let this = ManuallyDrop::new(self);
-        let (future, local) = future.into_parts();
-        let cell = this.cell;
+        let Self { cell, kind, .. } = *ManuallyDrop::new(self);
+        let Spawnable { future, local } = future;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
         // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link,
         // so it is alive for as long as the header leads to it. The memory has the layout of this cell, and
         // `self` is given up. The allocator stays behind the task. The contract of this function is what a new
         // task requires.
         unsafe {
-            let runnable = Header::of_kind(this.kind.cast());
+            let runnable = Header::of_kind(kind.cast());
             let header =
                 TaskHeader::new(runnable, state, link.owner_id(), link.inherited(), local, M::ASKED_FOR);
-            cell.write(Cell::new(header, ending, future));
+            (cell.as_ptr() as *mut Cell<F, M>).write(Cell::new(header, ending, future));
             NewTask::new(cell)
         }
     }
 }
 
-impl<F: Future, M> Drop for Vacant<F, M> {
+impl Drop for Vacant {
     fn drop(&mut self) {
         // SAFETY: `allocate_elsewhere` stored the allocator there if the tag is `Own`. The memory came from it
         // with this layout, and was not filled.
         unsafe {
-            let (shape, memory) = (Cell::<F, M>::SHAPE, self.cell.cast());
-            let allocator = self.memory.allocator(|| Some(shape.allocator_of(memory).read()));
-            allocator.deallocate(memory, shape.layout_in(self.memory));
+            let memory = self.cell.cast();
+            let allocator = self.memory.allocator(|| Some(self.of.allocator_of(memory).read()));
+            allocator.deallocate(memory, self.of.layout_in(self.memory));
         }
     }
 }
 
-/// The part of a task's type that its memory depends on. What is done with it here is compiled once, and not for
-/// every type of task.
-#[derive(Clone, Copy)]
-struct Shape {
-    /// The layout of header, ending and body.
-    layout: Layout,
-}
-
-impl<F: Future, M> Cell<F, M> {
-    const SHAPE: Shape = Shape { layout: Layout::new::<Self>() };
-}
-
-impl Shape {
+impl CellType {
     /// Returns the layout of the task; and of the allocator behind it, if it is stored.
     #[inline]
     fn layout_in(self, memory: Memory) -> Layout {
@@ -164,14 +180,13 @@ impl Shape {
         Some(cell)
     }
 
-    /// Destroys a task that has a cold state, or another allocator than the default. `drop_cell` drops it in
-    /// place.
+    /// Destroys a task that has a cold state, or another allocator than the default.
     ///
     /// # Safety
-    /// As for [`Vacated::new`]. `self` is the shape of the task, and `drop_cell` the destructor of its type.
+    /// As for [`Vacated::new`]: `self` is the type of the task.
     #[cold]
     #[inline(never)]
-    unsafe fn destroy_with_more(self, task: NonNull<TaskHeader>, drop_cell: unsafe fn(NonNull<TaskHeader>)) {
+    unsafe fn destroy_with_more(self, task: NonNull<TaskHeader>) {
         // SAFETY: `Vacated::destroy` has the task to itself. The allocator is stored behind the task if the tag
         // is `Own`, and is read once. The cold state came from the same allocator, and was cleared when the
         // future was gone.
@@ -182,37 +197,40 @@ impl Shape {
             if header.cold().is_some() {
                 ColdState::free(header.cold_address(), &allocator);
             }
-            drop_cell(task);
+            (self.drop)(task);
             allocator.deallocate(task.cast(), self.layout_in(memory));
         }
     }
 }
 
 /// The right of the one thread that has a task to itself whose body is gone: to destroy it.
-pub(super) struct Vacated<F: Future, M>(NonNull<Cell<F, M>>);
+pub(super) struct Vacated {
+    task: NonNull<TaskHeader>,
+    of: CellType,
+}
 
-impl<F: Future, M> Vacated<F, M> {
+impl Vacated {
     /// Takes a task whose body is gone.
     ///
     /// # Safety
-    /// This thread has the task to itself, its body is gone, and it is not used afterwards.
+    /// `of` is the type of the task. This thread has it to itself, its body is gone, and it is not used afterwards.
     #[inline]
-    pub(super) unsafe fn new(cell: NonNull<Cell<F, M>>) -> Self {
-        Self(cell)
+    pub(super) unsafe fn new(task: NonNull<TaskHeader>, of: CellType) -> Self {
+        Self { task, of }
     }
 
     /// Drops all but the body, and frees the memory and that of the cold state.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn destroy(self) {
-        // SAFETY: this thread has the task to itself. A plain task came from the recycling allocator and has
-        // no cold state.
+        let Self { task, of } = self;
+        // SAFETY: this thread has the task to itself, and `of` is its type. A plain task came from the recycling
+        // allocator and has no cold state.
         unsafe {
-            let (task, shape) = (self.0.cast::<TaskHeader>(), Cell::<F, M>::SHAPE);
             if !task.as_ref().is_plain() {
-                return shape.destroy_with_more(task, |task| task.cast::<Cell<F, M>>().drop_in_place());
+                return of.destroy_with_more(task);
             }
-            self.0.drop_in_place();
-            FrameAllocator::recycling().deallocate(task.cast(), shape.layout);
+            (of.drop)(task);
+            FrameAllocator::recycling().deallocate(task.cast(), of.layout);
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::future::Future;
+use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::pin::Pin;
@@ -11,7 +12,7 @@ use core::ptr::NonNull;
 use convoke_core::raw::Runnable;
 
 use super::ask_stop::AskStop;
-use super::cell::Cell;
+use super::cell::{Cell, part_of};
 use super::ending::Ending;
 use super::header::{NotLeft, TaskHeader};
 use super::inside::Inside;
@@ -25,8 +26,8 @@ use super::state::Access;
 /// A future that may run as a task: it may be sent to the threads that run the task and does not outlive what
 /// it borrows, by its type or by the word of the one that made it.
 pub(crate) struct Spawnable<F> {
-    future: F,
-    local: bool,
+    pub(super) future: F,
+    pub(super) local: bool,
 }
 
 impl<F: Future> Spawnable<F> {
@@ -80,22 +81,96 @@ impl<F: Future> Spawnable<F> {
     pub(crate) fn into_future(self) -> F {
         self.future
     }
-
-    /// Returns the future, and true if it is local.
-    #[inline]
-    pub(super) fn into_parts(self) -> (F, bool) {
-        (self.future, self.local)
-    }
 }
 
-/// A task that was created and not posted. The rules:
+/// A task that was created and not posted, without its type. The rules:
 ///
 /// 1. It has its cell to itself: no thread runs the task, and no list leads to it.
 /// 2. It holds the runnable of the task, whose parent link is alive.
 ///
 /// If dropped, the future is dropped unpolled, and the memory freed.
+pub(crate) struct Unposted {
+    task: NonNull<TaskHeader>,
+    /// Destroys the task, and drops its future.
+    destroy: unsafe fn(NonNull<TaskHeader>),
+}
+
+impl Unposted {
+    #[inline]
+    fn header(&self) -> &TaskHeader {
+        // SAFETY: rule 1: the cell is ours, and so alive.
+        unsafe { self.task.as_ref() }
+    }
+
+    /// Returns the address of the task.
+    #[inline]
+    pub(crate) fn id(&self) -> TaskId {
+        TaskId::of(self.task)
+    }
+
+    /// Returns the address of the task, for a list of its parent.
+    #[inline]
+    pub(super) fn task(&self) -> NonNull<TaskHeader> {
+        self.task
+    }
+
+    /// Marks the task as asked to stop.
+    pub(crate) fn ask_stop(&self) {
+        // It is queued already, so the result asks for nothing.
+        let _ = self.header().state.ask_stop(Access::Local);
+    }
+
+    /// Returns the task as one that its parent knows, and a stop callback that asks it to stop.
+    ///
+    /// # Safety
+    /// Before the task tells its parent that it has ended, the callback is removed, and the other one used for
+    /// the last time.
+    pub(crate) unsafe fn known<'a>(&self) -> (InList<'a>, AskStop) {
+        // SAFETY: the contract of this function is that of both.
+        unsafe { (InList::new(self.task), AskStop::new(self.task)) }
+    }
+
+    /// Makes the task lead to another parent link, which is a part of it.
+    fn lead_to(&self, link: Pin<&ParentLink>) {
+        // SAFETY: rule 1: this thread has the task to itself, so that its kind can be read, and replaced by one
+        // of a link that lies in the task. Rule 2: it has not left.
+        unsafe {
+            let kind = *NotLeft::new(self.header()).kind();
+            let site = Sites::find(link, kind.work, kind.location);
+            let site = site.expect("the first spawn site needs no memory");
+            self.header().set_kind_and_owner(site, link.get_ref());
+        }
+    }
+
+    /// Shows the task to the hooks in its environment.
+    #[cold]
+    #[inline(never)]
+    fn show_to_hooks(&self, name: Option<&str>) {
+        // SAFETY: rule 1: this thread has the task to itself, as a thread that is inside has.
+        unsafe { Inside::new(self.task) }.show_to_hooks(name);
+    }
+
+    #[inline]
+    fn into_queued(self) -> Queued {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: rule 2: this was the holder of the runnable, and is given up.
+        unsafe { Queued::new(this.task) }
+    }
+}
+
+impl Drop for Unposted {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: rule 1: the cell is ours, it is not used again, and `create` has named the function of its type.
+        unsafe { (self.destroy)(self.task) };
+    }
+}
+
+/// A task that was created and not posted, with its type. What needs no type is done with the field, so that it is
+/// compiled once.
 pub(crate) struct NewTask<F: Future, M> {
-    cell: NonNull<Cell<F, M>>,
+    pub(crate) untyped: Unposted,
+    _cell: PhantomData<NonNull<Cell<F, M>>>,
 }
 
 impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
@@ -124,9 +199,9 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
         // SAFETY: contracts 1 to 3 are what `Pin` and `fill` ask for.
         unsafe {
             let link = Pin::new_unchecked(link);
-            match Vacant::allocate(link, location) {
+            match Vacant::allocate(Cell::<F, M>::TYPE, Cell::<F, M>::WORK, link, location) {
                 Some(vacant) => Ok(vacant.fill(future, ending, link)),
-                None => Err(future.into_future()),
+                None => Err(future.future),
             }
         }
     }
@@ -134,94 +209,33 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     /// Takes over a cell that was just written, and makes it lead to the link in its ending, if there is one.
     ///
     /// # Safety
-    /// The cell is queued, and nothing else knows it. It leads to a parent link that stays until the task has left.
+    /// The task is of this type. It is queued, and nothing else knows it. It leads to a parent link that stays until it
+    /// has left.
     #[inline]
-    pub(super) unsafe fn new(cell: NonNull<Cell<F, M>>) -> Self {
-        let this = Self { cell };
-        // SAFETY: contract 1 of `Ending`: the link is a part of the ending, and so of the task, which does not
-        // move.
-        if let Some(own) = this.ending().own_link().map(|own| unsafe { Pin::new_unchecked(own) }) {
-            this.lead_to(own);
+    pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
+        let untyped = Unposted { task, destroy: Self::destroy };
+        let this = Self { untyped, _cell: PhantomData };
+        if let Some(own) = this.ending().own_link() {
+            // SAFETY: contract 1 of `Ending`: the link is a part of the ending, and so of the task, which does not
+            // move.
+            this.untyped.lead_to(unsafe { Pin::new_unchecked(own) });
         }
         this
-    }
-
-    /// Makes the task lead to another parent link, which is a part of it.
-    fn lead_to(&self, link: Pin<&ParentLink>) {
-        // SAFETY: rule 1: this thread has the task to itself, so that its kind can be read, and replaced by one
-        // of a link that lies in the task. Rule 2: it has not left.
-        unsafe {
-            let kind = *NotLeft::new(self.header()).kind();
-            let site = Sites::find(link, kind.work, kind.location);
-            let site = site.expect("the first spawn site needs no memory");
-            self.header().set_kind_and_owner(site, link.get_ref());
-        }
     }
 
     /// Returns the ending.
     #[inline]
     pub(crate) fn ending(&self) -> &M {
         // SAFETY: rule 1: the cell is ours, and so alive.
-        unsafe { &*Cell::ending_at(self.cell) }
-    }
-
-    #[inline]
-    fn header(&self) -> &TaskHeader {
-        // SAFETY: rule 1: the cell is ours, and so alive.
-        unsafe { self.cell.cast::<TaskHeader>().as_ref() }
-    }
-
-    /// Returns the address of the task.
-    #[inline]
-    pub(crate) fn id(&self) -> TaskId {
-        TaskId::of(self.cell.cast())
-    }
-
-    /// Marks the task as asked to stop.
-    pub(crate) fn ask_stop(&self) {
-        // It is queued already, so the result asks for nothing.
-        let _ = self.header().state.ask_stop(Access::Local);
-    }
-
-    /// Returns the task as one that its parent knows, and a stop callback that asks it to stop.
-    ///
-    /// # Safety
-    /// Before the task tells its parent that it has ended, the callback is removed, and the other one used for
-    /// the last time.
-    pub(crate) unsafe fn known<'a>(&self) -> (InList<'a>, AskStop) {
-        // SAFETY: the contract of this function is that of both.
-        unsafe { (InList::new(self.cell.cast()), AskStop::new(self.cell.cast())) }
-    }
-
-    /// Returns the address of the task, for a list of its parent.
-    #[inline]
-    pub(super) fn task(&self) -> NonNull<TaskHeader> {
-        self.cell.cast()
-    }
-
-    /// Returns the cell, for a handle.
-    #[inline]
-    pub(super) fn cell(&self) -> NonNull<Cell<F, M>> {
-        self.cell
-    }
-
-    /// Shows the task to the hooks in its environment.
-    #[cold]
-    #[inline(never)]
-    fn show_to_hooks(&self) {
-        // SAFETY: rule 1: this thread has the task to itself, as a thread that is inside has.
-        let inside = unsafe { Inside::new(self.cell.cast()) };
-        self.ending().with_name(&mut |name| inside.show_to_hooks(name));
+        unsafe { &*(part_of(self.untyped.task, Cell::<F, M>::ENDING_AT) as *const M) }
     }
 
     #[inline]
     fn into_queued(self) -> Queued {
-        if self.header().is_hooked() {
-            self.show_to_hooks();
+        if self.untyped.header().is_hooked() {
+            self.untyped.show_to_hooks(self.ending().name().as_deref());
         }
-        let this = ManuallyDrop::new(self);
-        // SAFETY: rule 2: this was the holder of the runnable, and is given up.
-        unsafe { Queued::new(this.cell.cast()) }
+        self.untyped.into_queued()
     }
 
     /// Posts the task to its executor.
@@ -240,24 +254,33 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     pub(crate) fn into_runnable(self) -> Runnable {
         self.into_queued().into_runnable()
     }
-}
 
-impl<F: Future, M> NewTask<F, M> {
     /// Destroys the task, and returns its future.
     pub(crate) fn take_back(self) -> F {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: rule 1: the cell is ours. The future is moved out, and all else dropped once.
+        let task = ManuallyDrop::new(self.untyped).task;
+        // SAFETY: rule 1: the cell is ours, and was given up.
+        unsafe { Self::take_out(task) }
+    }
+
+    /// Destroys the task, and drops its future.
+    ///
+    /// # Safety
+    /// As for `take_out`.
+    unsafe fn destroy(task: NonNull<TaskHeader>) {
+        // SAFETY: the contract of this function.
+        drop(unsafe { Self::take_out(task) });
+    }
+
+    /// Destroys the task, and returns its future.
+    ///
+    /// # Safety
+    /// The task is of this type, and was not posted. This thread has it to itself, and does not use it afterwards.
+    unsafe fn take_out(task: NonNull<TaskHeader>) -> F {
+        // SAFETY: the contract of this function. The future is moved out, and all else dropped once.
         unsafe {
-            let future = Cell::<F, M>::future_at(this.cell).read();
-            Vacated::<F, M>::new(this.cell).destroy();
+            let future = (part_of(task, Cell::<F, M>::BODY_AT) as *const F).read();
+            Vacated::new(task, Cell::<F, M>::TYPE).destroy();
             future
         }
-    }
-}
-
-impl<F: Future, M> Drop for NewTask<F, M> {
-    #[cold]
-    fn drop(&mut self) {
-        drop(Self { cell: self.cell }.take_back());
     }
 }

@@ -11,15 +11,29 @@ use super::header::TaskHeader;
 use super::many_wakers;
 use super::reference::{Alive, TaskRef};
 
-impl Alive<'_> {
-    /// Calls `f` with a waker of the task, which does not count as a reference.
+/// A waker of a task that does not count as a reference, for as long as the task is known to be alive.
+pub(super) struct BorrowedWaker<'a> {
+    waker: ManuallyDrop<Waker>,
+    _task: Alive<'a>,
+}
+
+impl<'a> Alive<'a> {
+    /// Returns a waker of the task, which does not count as a reference.
     // Not a method of `Inside`: a waker needs a pointer to the whole task, and `Inside` is a reference to its header.
     #[inline]
-    pub(super) fn with_waker<R>(self, f: impl FnOnce(&Waker) -> R) -> R {
-        // SAFETY: the vtable fits the pointer. The task is alive during `f`. The waker is not dropped, and so gives up
-        // no reference.
+    pub(super) fn waker(self) -> BorrowedWaker<'a> {
+        // SAFETY: the vtable fits the pointer. The task is alive for as long as the waker is lent. It is not dropped,
+        // and so gives up no reference.
         let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.address())) });
-        f(&waker)
+        BorrowedWaker { waker, _task: self }
+    }
+}
+
+impl BorrowedWaker<'_> {
+    /// Lends the waker.
+    #[inline]
+    pub(super) fn get(&self) -> &Waker {
+        &self.waker
     }
 }
 

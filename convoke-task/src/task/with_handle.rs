@@ -18,6 +18,7 @@ use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
+use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::wake_if_any;
@@ -27,7 +28,7 @@ use convoke_core::raw::{
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::asked_for::AskedFor;
-use super::cell::{Cell, OutcomeSlot};
+use super::cell::{Cell, OutcomeSlot, part_of};
 use super::children::Added;
 use super::ending::Ending;
 use super::handle_kind::{HandleKind, WakerSlot};
@@ -91,9 +92,10 @@ pub(crate) unsafe trait BehindHandle {
         None
     }
 
-    /// As [`Ending::with_name`].
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        f(None);
+    /// As [`Ending::name`].
+    #[inline]
+    fn name(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// As [`Ending::ended`].
@@ -166,8 +168,8 @@ unsafe impl<T, E: BehindHandle, K: HandleKind> Ending<T> for WithHandle<E, K> {
         self.inner.own_link()
     }
 
-    fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        self.inner.with_name(f);
+    fn name(&self) -> Option<Arc<str>> {
+        self.inner.name()
     }
 
     #[inline]
@@ -212,13 +214,13 @@ impl<F: Future, E: BehindHandle, K: HandleKind> Added<F, WithHandle<E, K>> {
                 "the task finds the reason of a stop at this offset"
             );
         };
-        let cell = self.task().cell();
+        let child = self.task().untyped.task();
         // Rule 1: the task was made with one reference for the handle, or with the mark of a local one, and
         // beginning consumes `self`.
         begin(self.into_task());
         Join {
-            child: cell.cast(),
-            outcome: Cell::outcome_at(cell),
+            child,
+            outcome: part_of(child, Cell::<F, WithHandle<E, K>>::BODY_AT) as *mut Outcome<F::Output>,
             stored: K::Stored::default(),
             _outcome: PhantomData,
         }
