@@ -105,7 +105,7 @@ impl<F: Future> Future for GracePeriod<F> {
             // Polled again after the stop, by a combinator that still has to finish another branch.
             return pass_on_stop();
         }
-        if !self.begun && !budget::may_proceed(cx) {
+        if !*self.as_mut().project().begun && !budget::may_proceed(cx) {
             return Poll::Pending;
         }
         let (mark, held) = (budget::mark(), Frame::held_before());
