@@ -6,6 +6,7 @@ mod file_sizes;
 mod layering;
 mod map;
 mod modules;
+mod pinned_fields;
 mod ratchet;
 mod rust_version;
 mod safety_comments;
@@ -35,6 +36,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         }),
         Step::new("safety", "SAFETY comments name a fact", || safety_comments::check(workspace)),
         Step::new("type-names", "nothing depends on the name of a type", || type_names::check(workspace)),
+        Step::new("pinned-fields", "no field is read beside a projection of a pinned `self`", || {
+            pinned_fields::check(workspace)
+        }),
         Step::new("doc-openings", "doc comments stand alone", move || doc_openings::check(workspace, bless)),
         Step::new("map", "the documents speak of files that are there", || map::check(workspace)),
         Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),

@@ -104,7 +104,8 @@ impl Wait {
         if Pause::was_stopped() || !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        let over = match self.deadline {
+        let deadline = *self.as_mut().project().deadline;
+        let over = match deadline {
             Deadline::Unknown => self.as_mut().begin(who, when),
             Deadline::BeginsAt(at) => self.as_mut().begin(who, |_| Some(at)),
             Deadline::BeginsAfter(duration) => self.as_mut().begin_after(who, duration),

@@ -54,14 +54,14 @@ impl<'a, T> Receive<'a, T> {
     /// the front: it was the first.
     #[inline]
     fn take_or_wait(self: Pin<&mut Self>, cx: &mut Context<'_>, was_notified: bool) -> Poll<Option<T>> {
-        let likely_empty = self.queue.len() == 0;
+        let this = self.project();
+        let likely_empty = this.queue.len() == 0;
         if !likely_empty && Pause::is_stopped() {
             if was_notified {
-                self.project().queue.pass_on();
+                this.queue.pass_on();
             }
             return Poll::Pending;
         }
-        let this = self.project();
         let mut waiter = this.wait.waiter();
         // The waker is user code, so it is cloned without the lock.
         let mut waker = likely_empty.then(|| cx.waker().clone());
@@ -113,7 +113,8 @@ impl<T> Future for Receive<'_, T> {
         if !budget::may_proceed(cx) {
             return Poll::Pending;
         }
-        match self.wait.state() {
+        let state = self.as_mut().project().wait.state();
+        match state {
             WaitState::Idle => return self.take_or_wait(cx, false),
             WaitState::Queued if self.as_mut().project().wait.waiter().renew(cx) == WaitState::Queued => {
                 self.project().pause.wait(cx);

@@ -35,11 +35,11 @@ impl<'a, T> SendMessage<'a, T> {
 
     #[inline]
     fn begin(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        let likely_full = self.queue.len() >= self.queue.capacity();
+        let this = self.project();
+        let likely_full = this.queue.len() >= this.queue.capacity();
         if !likely_full && Pause::is_stopped() {
             return Poll::Pending;
         }
-        let this = self.project();
         let Some(mut message) = this.message.take() else {
             panic!("a `send` future was polled after it completed")
         };
