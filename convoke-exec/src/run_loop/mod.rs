@@ -38,7 +38,7 @@ use std::time::Instant;
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
-use convoke_core::{Executor, FrameAllocator, Panic};
+use convoke_core::{Executor, ExecutorRef, FrameAllocator, Panic};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::TimerQueue;
@@ -352,6 +352,12 @@ impl RunLoopExecutor {
 #[diagnostic::do_not_recommend]
 impl Executor for RunLoopExecutor {
     const QUEUES_LOCALLY: bool = true;
+
+    // Compiled once, with the table of its functions.
+    #[inline(never)]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
 
     #[inline]
     fn post(&self, runnable: Runnable) {
