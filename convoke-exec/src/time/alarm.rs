@@ -105,7 +105,7 @@ impl Alarm {
 
     /// Returns true if the time was reached. If not, the waker of `cx` is called then. A duration starts with
     /// the first call, by which the timers must be selected.
-    #[inline]
+    // Without `#[inline]`: it is too large to be inlined, and was compiled into each codegen unit.
     pub(super) fn poll_when(self: Pin<&Self>, when: When, cx: &Context<'_>) -> bool {
         let Some((timers, timer)) = self.get_ref().armed() else {
             self.arm(self.get_ref().clock(), when, cx);
