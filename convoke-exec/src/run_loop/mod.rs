@@ -37,7 +37,9 @@ use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
+use convoke_core::raw::{
+    DropOutOfLine, Header, LastUse, OutOfLine, OwnerId, OwnerThread, Runnable, Timers, WorkKind,
+};
 use convoke_core::{Executor, ExecutorRef, FrameAllocator, Panic};
 
 use crate::inbox::{Inbox, Pushed};
@@ -78,7 +80,7 @@ pub use sleeper::{CALLS_PER_CHECK, RUNS_PER_CHECK, Sleeper, count_call};
 /// ```
 pub struct RunLoop {
     executor: RunLoopExecutor,
-    runner: Runner,
+    runner: OutOfLine<Runner>,
     /// The loop stays on the thread that created it, so that tasks that are not `Send` may live here.
     _not_send: PhantomData<*mut ()>,
 }
@@ -86,7 +88,14 @@ pub struct RunLoop {
 /// Executor of a [`RunLoop`] or an [`EmbeddedLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
 #[derive(Clone)]
 pub struct RunLoopExecutor {
-    shared: Arc<SharedLoop>,
+    shared: Arc<OutOfLine<SharedLoop>>,
+}
+
+impl DropOutOfLine for SharedLoop {
+    #[inline(never)]
+    fn drop_out_of_line(shared: LastUse<'_, Self>) {
+        shared.drop_here();
+    }
 }
 
 // SAFETY: the header in `no_op` is touched by the one caller of `finish` that posts it, and then by the loop;
@@ -127,7 +136,11 @@ struct Attached {
 impl RunLoop {
     /// Creates a loop with an empty queue.
     pub fn new() -> Self {
-        Self { executor: RunLoopExecutor::new(), runner: Runner::new(), _not_send: PhantomData }
+        Self {
+            executor: RunLoopExecutor::new(),
+            runner: OutOfLine::new(Runner::new()),
+            _not_send: PhantomData,
+        }
     }
 
     /// Creates a loop that sleeps by `sleeper`, and whose executor returns `context`.
@@ -147,7 +160,7 @@ impl RunLoop {
     ) -> Self {
         let attached = Attached { sleeper: Some(GuardedSleeper::new(sleeper)), context, allocator };
         let executor = RunLoopExecutor::with(attached, Some(OwnerThread::new()));
-        Self { executor, runner: Runner::new(), _not_send: PhantomData }
+        Self { executor, runner: OutOfLine::new(Runner::new()), _not_send: PhantomData }
     }
 
     /// Returns the executor through which work is posted.
@@ -266,6 +279,13 @@ impl Drop for RunLoop {
     }
 }
 
+impl DropOutOfLine for RunLoop {
+    #[inline(never)]
+    fn drop_out_of_line(run_loop: LastUse<'_, Self>) {
+        run_loop.drop_here();
+    }
+}
+
 impl RunLoopExecutor {
     #[doc(hidden)]
     pub fn new() -> Self {
@@ -276,7 +296,7 @@ impl RunLoopExecutor {
         // The clock of a sleeper may be behind that of the machine.
         let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
-            shared: Arc::new(SharedLoop {
+            shared: Arc::new(OutOfLine::new(SharedLoop {
                 owner_id: owner.as_ref().map_or(OwnerId::NOBODY, OwnerThread::id),
                 owner,
                 inbox: Inbox::new(),
@@ -287,7 +307,7 @@ impl RunLoopExecutor {
                 timers: TimerQueue::since(epoch),
                 expected: AtomicUsize::new(0),
                 attached,
-            }),
+            })),
         }
     }
 
@@ -380,7 +400,7 @@ impl Executor for RunLoopExecutor {
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.shared)
+        Some(&**self.shared)
     }
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {

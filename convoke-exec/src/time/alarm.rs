@@ -25,7 +25,9 @@ use std::time::Instant;
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark, address_of_timers};
+use convoke_core::raw::{
+    ArmedTimer, Call, DropOutOfLine, IdleTimer, LastUse, Timer, Timers, WakerMark, address_of_timers,
+};
 
 use super::{When, fallback, timers_for};
 use convoke_core::raw::{discard, wake_if_any};
@@ -265,6 +267,13 @@ impl Drop for Alarm {
         {
             timers.disarm(timer);
         }
+    }
+}
+
+impl DropOutOfLine for Alarm {
+    #[inline(never)]
+    fn drop_out_of_line(alarm: LastUse<'_, Self>) {
+        alarm.drop_here();
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use convoke_core::FrameAllocator;
+use convoke_core::raw::OutOfLine;
 use convoke_net::net::resolver::{Names, install};
 use convoke_task::BlockingPool;
 use convoke_task::blocking::DEFAULT_THREADS;
@@ -117,7 +118,7 @@ impl RuntimeBuilder {
     /// If the system has no threads or descriptors for it.
     pub fn build(self) -> io::Result<Runtime> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let own = new_context(self.spin, self.allocator.clone())?;
+        let own = OutOfLine::new(new_context(self.spin, self.allocator.clone())?);
         let others = (1..self.contexts.unwrap_or(cores))
             .map(|number| ContextThread::start(number, self.spin, self.allocator.clone()))
             .collect::<io::Result<Vec<_>>>()?;

@@ -47,6 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::OutOfLine;
 use convoke_core::{FrameAllocator, Outcome};
 #[cfg(feature = "pool")]
 use convoke_exec::PoolExecutor;
@@ -116,7 +117,7 @@ pub struct Runtime {
     _others: Vec<ContextThread>,
     _pool: OwnedPool,
     handle: RuntimeHandle,
-    own: IoContext,
+    own: OutOfLine<IoContext>,
 }
 
 impl Runtime {
