@@ -341,20 +341,25 @@ struct Inside<'a> {
     overlay: Option<&'a Overlay>,
 }
 
+// Called through the table of the trait only. `inline(never)` keeps rustc from compiling the short ones again in each
+// codegen unit that polls in a region.
 impl FrameOwner for Inside<'_> {
+    #[inline(never)]
     fn env(&self) -> &Env {
         self.region.env_under(self.overlay, self.outer, self.region.stop_reason_in(self.outer))
     }
 
-    #[inline]
+    #[inline(never)]
     fn stop_reason(&self) -> Option<StopReason> {
         self.region.stop_reason_in(self.outer)
     }
 
+    #[inline(never)]
     fn deadline(&self) -> Option<Instant> {
         self.region.deadline_in(self.outer)
     }
 
+    #[inline(never)]
     fn around(&self) -> Option<&Frame<'_>> {
         Some(self.outer)
     }

@@ -32,13 +32,11 @@ use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 /// assert_eq!(connection.token().reason(), Some(StopReason::Named("client left")));
 /// ```
 #[doc(alias = "CancellationToken")]
-#[derive(Debug)]
 pub struct StopSource {
     token: OutOfLine<SourceToken>,
 }
 
 /// The token of a source. It counts the source until it is dropped.
-#[derive(Debug)]
 struct SourceToken(StopToken);
 
 impl SourceToken {
@@ -108,6 +106,12 @@ impl StopSource {
 
     fn state(&self) -> &FrameArc<StopState> {
         self.token.state()
+    }
+}
+
+impl fmt::Debug for StopSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StopSource").field("token", &self.token.0).finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The handles that see a stop request: the owned token and the borrowed one.
 
+use core::fmt;
 use std::time::Instant;
 
 use super::source::Link;
@@ -13,12 +14,11 @@ use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 ///
 /// The default token belongs to no source: no stop is ever requested through it, and it costs nothing.
 #[doc(alias = "CancellationToken")]
-#[derive(Debug)]
 pub struct StopToken {
     pub(super) parts: OutOfLine<TokenParts>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct TokenParts {
     pub(super) state: Option<FrameArc<StopState>>,
     /// Keeps a child registered with its parent for as long as there are tokens.
@@ -97,6 +97,13 @@ impl Clone for StopToken {
 impl Default for StopToken {
     fn default() -> Self {
         Self::never()
+    }
+}
+
+impl fmt::Debug for StopToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TokenParts { state, link } = &*self.parts;
+        f.debug_struct("StopToken").field("state", state).field("link", link).finish()
     }
 }
 
