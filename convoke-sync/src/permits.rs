@@ -334,7 +334,9 @@ impl Acquire<'_> {
         let granted = match this.wait.state() {
             WaitState::Idle => unreachable!("`poll` calls this only for a future that is queued or granted"),
             WaitState::Granted => true,
-            WaitState::Queued => self.as_mut().project().wait.as_pin().waiter().renew(cx) == WaitState::Granted,
+            WaitState::Queued => {
+                self.as_mut().project().wait.as_pin().waiter().renew(cx) == WaitState::Granted
+            }
         };
         let this = self.project();
         if granted {

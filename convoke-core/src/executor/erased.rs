@@ -79,8 +79,10 @@ impl ExecutorRef {
 
     /// Erases the type of a handle, for [`Executor::erased`]. Use [`new`](ExecutorRef::new), which does not erase a
     /// handle twice.
+    // Out of line, so that it lies in one codegen unit with the functions of the table, which name the table too.
+    // Inlined, it would give another unit a table of its own.
     #[doc(hidden)]
-    #[inline]
+    #[inline(never)]
     pub fn erase<E: Executor>(executor: E) -> Self {
         if Inline::<E>::FITS {
             Self::holding(Inline(executor))

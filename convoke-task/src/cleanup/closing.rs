@@ -57,7 +57,11 @@ impl<C> Closing<C> {
 
     /// Creates one of several clean-ups inside a shielded one, with which it is asked to stop.
     pub(super) fn within(clean_up: C) -> Self {
-        Self { clean_up: OutOfLine::new(Some(clean_up)), region: Region::new(), grace: OutOfLine::new(Grace::None) }
+        Self {
+            clean_up: OutOfLine::new(Some(clean_up)),
+            region: Region::new(),
+            grace: OutOfLine::new(Grace::None),
+        }
     }
 }
 

@@ -233,7 +233,8 @@ where
         reason: Option<StopReason>,
     ) -> Option<Closed<CleanupError<C>>> {
         let mut this = self.project();
-        if let Err(panic) = Panic::catch(|| this.stage.as_mut().as_pin().set(Stage::Ended { stopped: false })) {
+        if let Err(panic) = Panic::catch(|| this.stage.as_mut().as_pin().set(Stage::Ended { stopped: false }))
+        {
             left = left.or_panic(panic);
         }
         let exit = match &left {

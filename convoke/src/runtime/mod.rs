@@ -114,7 +114,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// ```
 pub struct Runtime {
     // In the order in which they end: first those that may still post to the rest.
-    _others: Vec<ContextThread>,
+    _others: Vec<OutOfLine<ContextThread>>,
     _pool: OwnedPool,
     handle: RuntimeHandle,
     own: OutOfLine<IoContext>,
