@@ -15,6 +15,7 @@
 //! | `blocked` | the report of a loop that sleeps inside a task |
 //! | `sleeper` | the trait by which an I/O driver replaces parking |
 //! | `timers` | the loop as the timers of its executor |
+//! | `destructors` | the destructors of a loop and its parts, each compiled once |
 //! | `embedded` | a loop without a thread of its own, which another event loop runs |
 
 #![allow(unsafe_code)]
@@ -22,6 +23,7 @@
 mod as_future;
 mod blocked;
 mod bounded;
+mod destructors;
 mod embedded;
 mod loop_timer;
 mod runner;
@@ -37,9 +39,7 @@ use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{
-    DropOutOfLine, Header, LastUse, OutOfLine, OwnerId, OwnerThread, Runnable, Timers, WorkKind,
-};
+use convoke_core::raw::{Header, OutOfLine, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, ExecutorRef, FrameAllocator, Panic};
 
 use crate::inbox::{Inbox, Pushed};
@@ -89,13 +89,6 @@ pub struct RunLoop {
 #[derive(Clone)]
 pub struct RunLoopExecutor {
     shared: Arc<OutOfLine<SharedLoop>>,
-}
-
-impl DropOutOfLine for SharedLoop {
-    #[inline(never)]
-    fn drop_out_of_line(shared: LastUse<'_, Self>) {
-        shared.drop_here();
-    }
 }
 
 // SAFETY: the header in `no_op` is touched by the one caller of `finish` that posts it, and then by the loop;
@@ -276,13 +269,6 @@ impl Drop for RunLoop {
         {
             panic.resume();
         }
-    }
-}
-
-impl DropOutOfLine for RunLoop {
-    #[inline(never)]
-    fn drop_out_of_line(run_loop: LastUse<'_, Self>) {
-        run_loop.drop_here();
     }
 }
 

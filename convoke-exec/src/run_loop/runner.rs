@@ -12,7 +12,7 @@ use convoke_core::raw::budget;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::watching::set_aside;
-use convoke_core::raw::{DropOutOfLine, LastUse, LocalRunQueue, OwnerId, Runnable, ScopedRef};
+use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
 use super::{CALLS_PER_CHECK, RUNS_PER_CHECK, SharedLoop, blocked};
@@ -38,13 +38,6 @@ pub struct Runner {
     has_yielded: Cell<bool>,
     /// Set if durations were armed that start before the next run. `runs_left` is zero then, and this is its value.
     runs_left_unsettled: Cell<Option<u32>>,
-}
-
-impl DropOutOfLine for Runner {
-    #[inline(never)]
-    fn drop_out_of_line(runner: LastUse<'_, Self>) {
-        runner.drop_here();
-    }
 }
 
 /// The point at which a loop asks whether it goes on.
