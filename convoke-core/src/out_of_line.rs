@@ -56,7 +56,7 @@ impl<T: DropOutOfLine> OutOfLine<T> {
     }
 }
 
-/// A future that can tell if it has ended. It is asked through `&mut`, because a future that has started is not
+/// A future that can tell if it has ended, or another value that may be there. It is asked through `&mut`, because a future that has started is not
 /// inspected through a shared reference.
 impl<F> DropOutOfLine for Option<F> {
     #[inline(never)]

@@ -25,7 +25,7 @@ use pin_project_lite::pin_project;
 
 use crate::ledger;
 use crate::ledger::Asking;
-use convoke_core::raw::{budget, discard, wake};
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine, budget, discard, wake};
 
 use super::wait::{Left, Wait};
 use super::wait_queue::{Locked, WaitQueue, WaitState};
@@ -205,7 +205,7 @@ impl Permits {
     /// Requests `wanted` permits.
     #[inline]
     pub(crate) fn acquire(&self, wanted: usize, pause: Pause) -> Acquire<'_> {
-        Acquire { permits: self, wanted, pause, wait: Wait::new(&self.queue) }
+        Acquire { permits: self, wanted, pause, wait: OutOfLine::new(Wait::new(&self.queue)) }
     }
 
     /// Grants waiters in order, as long as the available permits suffice.
@@ -269,7 +269,7 @@ pin_project! {
         wanted: usize,
         pause: Pause,
         #[pin]
-        wait: Wait<'a, (), usize>,
+        wait: OutOfLine<Wait<'a, (), usize>>,
     }
 
     impl PinnedDrop for Acquire<'_> {
@@ -282,6 +282,19 @@ pin_project! {
     }
 }
 
+/// Not generic, so that it is compiled once.
+impl DropOutOfLine for Wait<'_, (), usize> {
+    #[inline(never)]
+    fn drop_out_of_line(wait: LastUse<'_, Self>) {
+        wait.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.state() == WaitState::Queued
+    }
+}
+
 impl Acquire<'_> {
     /// Leaves the queue, and passes on what it was granted or what it blocked.
     #[cold]
@@ -291,7 +304,7 @@ impl Acquire<'_> {
         if ledger::is_on() {
             ledger::left(this.wait.address());
         }
-        let left = this.wait.waiter().leave_now(|locked| {
+        let left = this.wait.as_pin().waiter().leave_now(|locked| {
             if locked.is_empty(0) {
                 permits.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
             }
@@ -321,14 +334,16 @@ impl Acquire<'_> {
         let granted = match this.wait.state() {
             WaitState::Idle => unreachable!("`poll` calls this only for a future that is queued or granted"),
             WaitState::Granted => true,
-            WaitState::Queued => self.as_mut().project().wait.waiter().renew(cx) == WaitState::Granted,
+            WaitState::Queued => {
+                self.as_mut().project().wait.as_pin().waiter().renew(cx) == WaitState::Granted
+            }
         };
         let this = self.project();
         if granted {
             if ledger::is_on() {
                 ledger::took_granted(this.wait.address());
             }
-            this.wait.waiter().take_granted();
+            this.wait.as_pin().waiter().take_granted();
             budget::spend();
             return Poll::Ready(());
         }
@@ -370,7 +385,7 @@ impl Acquire<'_> {
             budget::spend();
             return Poll::Ready(());
         }
-        this.wait.waiter().enqueue(&mut locked, 0, *this.wanted, waker);
+        this.wait.as_pin().waiter().enqueue(&mut locked, 0, *this.wanted, waker);
         drop(locked);
         this.pause.wait(cx);
         Poll::Pending

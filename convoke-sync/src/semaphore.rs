@@ -1,9 +1,11 @@
 //! `Semaphore`: a number of permits that tasks acquire in order.
 
+use core::fmt;
 use core::future::Future;
 use std::sync::Arc;
 
 use convoke_core::raw::sync::const_outside_models;
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine};
 
 use super::acquiring::acquiring;
 use super::permits::{MOST, Permits};
@@ -53,9 +55,13 @@ pub struct Permit<'a> {
 }
 
 /// Permits of a [`Semaphore`] without a lifetime: it owns a reference count of the semaphore.
-#[derive(Debug)]
 #[must_use = "the permits are released when this is dropped"]
 pub struct OwnedPermit {
+    held: OutOfLine<Held>,
+}
+
+/// The permits of an [`OwnedPermit`].
+struct Held {
     semaphore: Arc<Semaphore>,
     permits: usize,
 }
@@ -124,7 +130,7 @@ impl Semaphore {
         let (semaphore, pause) = (self.clone(), Pause::here());
         async move {
             semaphore.permits.acquire(permits, pause).await;
-            OwnedPermit { semaphore, permits }
+            OwnedPermit::new(semaphore, permits)
         }
     }
 
@@ -143,7 +149,7 @@ impl Semaphore {
     /// Takes `permits` permits if they are free and no task waits. They own a reference count of the
     /// semaphore.
     pub fn try_acquire_many_owned(self: &Arc<Self>, permits: usize) -> Option<OwnedPermit> {
-        self.permits.try_acquire(permits).then(|| OwnedPermit { semaphore: self.clone(), permits })
+        self.permits.try_acquire(permits).then(|| OwnedPermit::new(self.clone(), permits))
     }
 
     /// Adds new permits. Held permits do not count towards the maximum: when they are released there are at most
@@ -175,14 +181,25 @@ impl Permit<'_> {
 }
 
 impl OwnedPermit {
+    fn new(semaphore: Arc<Semaphore>, permits: usize) -> Self {
+        Self { held: OutOfLine::new(Held { semaphore, permits }) }
+    }
+
     /// Returns the number of permits in this guard.
     pub fn count(&self) -> usize {
-        self.permits
+        self.held.permits
     }
 
     /// Removes the permits from the semaphore for good.
     pub fn forget(mut self) {
-        self.permits = 0;
+        self.held.permits = 0;
+    }
+}
+
+impl fmt::Debug for OwnedPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Held { semaphore, permits } = &*self.held;
+        f.debug_struct("OwnedPermit").field("semaphore", semaphore).field("permits", permits).finish()
     }
 }
 
@@ -193,8 +210,15 @@ impl Drop for Permit<'_> {
     }
 }
 
-impl Drop for OwnedPermit {
+impl Drop for Held {
     fn drop(&mut self) {
         self.semaphore.permits.release(self.permits);
+    }
+}
+
+impl DropOutOfLine for Held {
+    #[inline(never)]
+    fn drop_out_of_line(held: LastUse<'_, Self>) {
+        held.drop_here();
     }
 }

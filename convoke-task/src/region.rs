@@ -54,26 +54,29 @@ pub struct Region {
     asked: Cell<Option<ReasonCode>>,
     shielded: bool,
     deadline: Option<Instant>,
-    /// Created when something inside asks for the environment.
-    surroundings: OutOfLine<LazySurroundings>,
     stopped: Cell<bool>,
-    watch: StopWatch,
+    on_demand: OutOfLine<OnDemand>,
     explored: Explored,
 }
 
-/// The environment inside a region, if something has asked for it.
-struct LazySurroundings(OnceCell<FrameArc<Surroundings>>);
+/// The parts of a region that few regions have.
+struct OnDemand {
+    /// Created when something inside asks for the environment.
+    surroundings: OnceCell<FrameArc<Surroundings>>,
+    /// Registers if the region is polled with a waker that is not its task's own.
+    watch: StopWatch,
+}
 
-impl DropOutOfLine for LazySurroundings {
+impl DropOutOfLine for OnDemand {
     #[cold]
     #[inline(never)]
-    fn drop_out_of_line(surroundings: LastUse<'_, Self>) {
-        surroundings.drop_here();
+    fn drop_out_of_line(parts: LastUse<'_, Self>) {
+        parts.drop_here();
     }
 
     #[inline]
     fn has_something_to_drop(&mut self) -> bool {
-        self.0.get().is_some()
+        self.surroundings.get().is_some() || self.watch.is_registered()
     }
 }
 
@@ -98,9 +101,8 @@ impl Region {
             asked: Cell::new(None),
             shielded: false,
             deadline: None,
-            surroundings: OutOfLine::new(LazySurroundings(OnceCell::new())),
             stopped: Cell::new(false),
-            watch: StopWatch::new(),
+            on_demand: OutOfLine::new(OnDemand { surroundings: OnceCell::new(), watch: StopWatch::new() }),
             explored: Explored::new(),
         }
     }
@@ -121,7 +123,7 @@ impl Region {
         if self.asked.get().is_none() {
             self.asked.set(Some(ReasonCode::of(reason)));
         }
-        if let Some(surroundings) = self.surroundings.0.get() {
+        if let Some(surroundings) = self.on_demand.surroundings.get() {
             surroundings.request_stop(self.stop_reason().unwrap_or(reason));
         }
     }
@@ -162,7 +164,7 @@ impl Region {
             let frame = outer.inside(&inside, asked, &self.stopped);
             let polled = frame.sheltered_if(self.shielded).overlaid(overlay).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
-                self.watch.watch(outer, cx);
+                self.on_demand.watch.watch(outer, cx);
             }
             polled
         })
@@ -207,7 +209,7 @@ impl Region {
     #[inline(never)]
     fn listen_to(&mut self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
         if !self.shielded {
-            self.watch.watch(outer, cx);
+            self.on_demand.watch.watch(outer, cx);
         }
         self.hear_now(outer, cx)
     }
@@ -339,20 +341,25 @@ struct Inside<'a> {
     overlay: Option<&'a Overlay>,
 }
 
+// Called through the table of the trait only. `inline(never)` keeps rustc from compiling the short ones again in each
+// codegen unit that polls in a region.
 impl FrameOwner for Inside<'_> {
+    #[inline(never)]
     fn env(&self) -> &Env {
         self.region.env_under(self.overlay, self.outer, self.region.stop_reason_in(self.outer))
     }
 
-    #[inline]
+    #[inline(never)]
     fn stop_reason(&self) -> Option<StopReason> {
         self.region.stop_reason_in(self.outer)
     }
 
+    #[inline(never)]
     fn deadline(&self) -> Option<Instant> {
         self.region.deadline_in(self.outer)
     }
 
+    #[inline(never)]
     fn around(&self) -> Option<&Frame<'_>> {
         Some(self.outer)
     }
@@ -373,10 +380,10 @@ impl Region {
                 Some(overlay) => Surroundings::new(&outer.env().overlaid(overlay), deadline),
             })
         };
-        let surroundings = self.surroundings.0.get().unwrap_or_else(|| {
+        let surroundings = self.on_demand.surroundings.get().unwrap_or_else(|| {
             // Made before it is stored: the allocator is code of the program, and may come here too. Then that counts.
             let new = make();
-            self.surroundings.0.get_or_init(|| new)
+            self.on_demand.surroundings.get_or_init(|| new)
         });
         if let Some(reason) = reason {
             surroundings.request_stop(reason);

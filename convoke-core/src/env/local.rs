@@ -116,11 +116,13 @@ impl Locals {
     ) {
         let value = FrameBox::new_in(allocator.clone(), value);
         let value: AnyValue = unsize_box!(value, dyn Any + Send + Sync);
-        let (key, name) = (ptr::from_ref(key).addr(), key.name);
-        self.newest = Some(FrameArc::new_in(
-            allocator,
-            Node { name, key, value: Some(value), older: self.newest.take() },
-        ));
+        self.push(allocator, key.name, ptr::from_ref(key).addr(), value);
+    }
+
+    /// Adds a value. Not generic, so that it is compiled once.
+    fn push(&mut self, allocator: &FrameAllocator, name: &'static str, key: usize, value: AnyValue) {
+        let older = self.newest.take();
+        self.newest = Some(FrameArc::new_in(allocator, Node { name, key, value: Some(value), older }));
     }
 
     /// Puts values that no other list shares before those of this one.

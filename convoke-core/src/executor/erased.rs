@@ -74,11 +74,16 @@ impl ExecutorRef {
     /// Erases the type of `executor`. Returns it as it is if it is erased already.
     #[inline]
     pub fn new<E: Executor>(executor: E) -> Self {
-        let mut executor = Some(executor);
-        if let Some(erased) = (&mut executor as &mut dyn Any).downcast_mut::<Option<Self>>() {
-            return erased.take().expect("`executor` was set to `Some` above");
-        }
-        let executor = executor.expect("`executor` was set to `Some` above, and not taken");
+        executor.erased()
+    }
+
+    /// Erases the type of a handle, for [`Executor::erased`]. Use [`new`](ExecutorRef::new), which does not erase a
+    /// handle twice.
+    // Out of line, so that it lies in one codegen unit with the functions of the table, which name the table too.
+    // Inlined, it would give another unit a table of its own.
+    #[doc(hidden)]
+    #[inline(never)]
+    pub fn erase<E: Executor>(executor: E) -> Self {
         if Inline::<E>::FITS {
             Self::holding(Inline(executor))
         } else {
@@ -161,6 +166,11 @@ impl ExecutorRef {
 
 #[diagnostic::do_not_recommend]
 impl Executor for ExecutorRef {
+    #[inline]
+    fn erased(self) -> Self {
+        self
+    }
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         (self.table.post)(&self.word, runnable)

@@ -1,7 +1,7 @@
 //! The executor that runs work at once, on the caller's stack.
 
 use super::on_top::run_inline;
-use super::{Executor, Runnable};
+use super::{Executor, ExecutorRef, Runnable};
 
 /// An executor that runs work at once, on the caller's stack. The executor of environments that were given
 /// none.
@@ -13,6 +13,12 @@ pub struct InlineExecutor;
 
 #[diagnostic::do_not_recommend]
 impl Executor for InlineExecutor {
+    // Compiled once, with the table of its functions.
+    #[inline(never)]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         run_inline(runnable);

@@ -106,6 +106,15 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     #[doc(hidden)]
     const QUEUES_LOCALLY: bool = false;
 
+    /// Erases the type of the handle. An implementation is `#[inline(never)]` and calls [`ExecutorRef::erase`], as the
+    /// default does: then the functions of an erased handle of this type are compiled once, and not in each crate that
+    /// erases one.
+    #[doc(hidden)]
+    #[inline]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
+
     /// Queues the work. Never runs it before it returns.
     ///
     /// It should not panic. If it does, the panic hook reports it, and it goes no further than to the code

@@ -73,7 +73,7 @@ impl InPlaceStop {
         // Without the lock: the allocator is code of the program, and may ask for this token.
         let source = StopSource::new_in(allocator, self.state.deadline());
         let token = source.token();
-        let forward = Forward(token.state.clone().expect("every source is created with a state"));
+        let forward = Forward(token.parts.state.clone().expect("every source is created with a state"));
         let new = FrameBox::new_in(allocator.clone(), Linked { callback: RawCallback::new(forward), source });
         // Dropped before `new`, if that is not needed.
         let mut linked = self.lock();

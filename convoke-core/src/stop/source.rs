@@ -6,10 +6,11 @@ use core::fmt;
 use std::time::Instant;
 
 use super::state::{Onward, StopState};
+use super::token::TokenParts;
 use super::{RawCallback, StopReason, StopToken};
 use crate::frames::FrameAllocator;
 use crate::frames::frame_arc::FrameArc;
-use crate::out_of_line::OutOfLine;
+use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 
 /// The maker of a stop request. Its tokens see the request, and callbacks that are registered with them run.
 ///
@@ -31,9 +32,30 @@ use crate::out_of_line::OutOfLine;
 /// assert_eq!(connection.token().reason(), Some(StopReason::Named("client left")));
 /// ```
 #[doc(alias = "CancellationToken")]
-#[derive(Debug)]
 pub struct StopSource {
-    token: OutOfLine<StopToken>,
+    token: OutOfLine<SourceToken>,
+}
+
+/// The token of a source. It counts the source until it is dropped.
+struct SourceToken(StopToken);
+
+impl SourceToken {
+    fn state(&self) -> &FrameArc<StopState> {
+        self.0.parts.state.as_ref().expect("every source is created with a state")
+    }
+}
+
+impl Drop for SourceToken {
+    fn drop(&mut self) {
+        self.state().source_dropped();
+    }
+}
+
+impl DropOutOfLine for SourceToken {
+    #[inline(never)]
+    fn drop_out_of_line(token: LastUse<'_, Self>) {
+        token.drop_here();
+    }
 }
 
 impl StopSource {
@@ -48,18 +70,20 @@ impl StopSource {
 
     /// Returns a token that sees the requests of this source.
     pub fn token(&self) -> StopToken {
-        (*self.token).clone()
+        self.token.0.clone()
     }
 
     /// Returns true if a stop was requested.
     pub fn stop_requested(&self) -> bool {
-        self.token.stop_requested()
+        self.token.0.stop_requested()
     }
 
     /// Creates a source without a parent, in memory of this allocator.
     pub fn new_in(allocator: &FrameAllocator, deadline: Option<Instant>) -> Self {
         let state = FrameArc::new_in(allocator, StopState::new(deadline));
-        Self { token: OutOfLine::new(StopToken { state: Some(state), link: None }) }
+        Self {
+            token: OutOfLine::new(SourceToken(StopToken::of(TokenParts { state: Some(state), link: None }))),
+        }
     }
 
     /// Creates a source that stops when `parent` does, in memory of this allocator. The earlier one of both deadlines
@@ -75,26 +99,26 @@ impl StopSource {
         };
         let mut source = Self::new_in(allocator, deadline);
         if parent.stop_possible() {
-            source.token.link = Some(Link::new(allocator, source.state().clone(), parent.clone()));
+            source.token.0.parts.link = Some(Link::new(allocator, source.state().clone(), parent.clone()));
         }
         source
     }
 
     fn state(&self) -> &FrameArc<StopState> {
-        self.token.state.as_ref().expect("every source is created with a state")
+        self.token.state()
+    }
+}
+
+impl fmt::Debug for StopSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StopSource").field("token", &self.token.0).finish()
     }
 }
 
 impl Clone for StopSource {
     fn clone(&self) -> Self {
         self.state().source_added();
-        Self { token: OutOfLine::new(self.token()) }
-    }
-}
-
-impl Drop for StopSource {
-    fn drop(&mut self) {
-        self.state().source_dropped();
+        Self { token: OutOfLine::new(SourceToken(self.token())) }
     }
 }
 
@@ -155,7 +179,7 @@ impl Drop for Link {
         let mut token = self.unlink();
         // Two threads that drop the last two tokens of a source at once may both find it shared. The later
         // one then gets here once more, a level deeper, and goes on with the loop.
-        while let Some(mut link) = token.link.take()
+        while let Some(mut link) = token.parts.link.take()
             && let Some(last) = FrameArc::get_mut(&mut link)
         {
             token = last.unlink();

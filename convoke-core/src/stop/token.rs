@@ -1,5 +1,6 @@
 //! The handles that see a stop request: the owned token and the borrowed one.
 
+use core::fmt;
 use std::time::Instant;
 
 use super::source::Link;
@@ -7,14 +8,18 @@ use super::state::StopState;
 use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason};
 use crate::frames::FrameAllocator;
 use crate::frames::frame_arc::FrameArc;
-use crate::out_of_line::{DropOutOfLine, LastUse};
+use crate::out_of_line::{DropOutOfLine, LastUse, OutOfLine};
 
 /// A handle that sees the requests of one [`StopSource`](super::StopSource). Cheap to clone, and it keeps the source alive.
 ///
 /// The default token belongs to no source: no stop is ever requested through it, and it costs nothing.
 #[doc(alias = "CancellationToken")]
-#[derive(Clone, Debug, Default)]
 pub struct StopToken {
+    pub(super) parts: OutOfLine<TokenParts>,
+}
+
+#[derive(Clone)]
+pub(super) struct TokenParts {
     pub(super) state: Option<FrameArc<StopState>>,
     /// Keeps a child registered with its parent for as long as there are tokens.
     pub(super) link: Option<FrameArc<Link>>,
@@ -23,13 +28,18 @@ pub struct StopToken {
 impl StopToken {
     /// Creates the token through which no stop is ever requested.
     pub const fn never() -> Self {
-        Self { state: None, link: None }
+        Self::of(TokenParts { state: None, link: None })
+    }
+
+    #[inline]
+    pub(super) const fn of(parts: TokenParts) -> Self {
+        Self { parts: OutOfLine::new(parts) }
     }
 
     /// Borrows the token.
     #[inline]
     pub fn as_ref(&self) -> StopRef<'_> {
-        match &self.state {
+        match &self.parts.state {
             None => StopRef(Target::Never),
             Some(state) => StopRef(Target::Shared(state, self)),
         }
@@ -64,17 +74,43 @@ impl StopToken {
     }
 }
 
-impl DropOutOfLine for StopToken {
+impl DropOutOfLine for TokenParts {
     #[inline(never)]
-    fn drop_out_of_line(token: LastUse<'_, Self>) {
-        token.drop_here();
+    fn drop_out_of_line(parts: LastUse<'_, Self>) {
+        parts.drop_here();
+    }
+
+    // A token without a state has no link either.
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.state.is_some()
+    }
+}
+
+impl Clone for StopToken {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::of((*self.parts).clone())
+    }
+}
+
+impl Default for StopToken {
+    fn default() -> Self {
+        Self::never()
+    }
+}
+
+impl fmt::Debug for StopToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TokenParts { state, link } = &*self.parts;
+        f.debug_struct("StopToken").field("state", state).field("link", link).finish()
     }
 }
 
 /// Compares by source: two tokens are equal if they are of the same one.
 impl PartialEq for StopToken {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.state, &other.state) {
+        match (&self.parts.state, &other.parts.state) {
             (None, None) => true,
             (Some(a), Some(b)) => FrameArc::ptr_eq(a, b),
             _ => false,
@@ -125,10 +161,10 @@ impl<'a> StopRef<'a> {
             Target::Shared(state, token) => (state, token),
         };
         // The ancestors in a loop: a chain of sources may be longer than the stack is deep.
-        let parent = |token: &&'a StopToken| token.link.as_ref().map(|link| link.parent());
+        let parent = |token: &&'a StopToken| token.parts.link.as_ref().map(|link| link.parent());
         let mut tokens = core::iter::successors(parent(&token), parent);
         state.stop_possible()
-            || tokens.any(|token| token.state.as_ref().is_some_and(|state| state.stop_possible()))
+            || tokens.any(|token| token.parts.state.as_ref().is_some_and(|state| state.stop_possible()))
     }
 
     /// Returns the reason of the stop request, or `None` if there was none.

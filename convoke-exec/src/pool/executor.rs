@@ -4,7 +4,7 @@ use core::any::Any;
 use core::{fmt, ptr};
 
 use convoke_core::raw::Runnable;
-use convoke_core::{Executor, FrameAllocator};
+use convoke_core::{Executor, ExecutorRef, FrameAllocator};
 
 use super::port::Port;
 use super::priority::Priority;
@@ -74,6 +74,12 @@ impl PoolExecutor {
 
 #[diagnostic::do_not_recommend]
 impl Executor for PoolExecutor {
+    // Compiled once, with the table of its functions.
+    #[inline(never)]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         if let Err(runnable) = Worker::post_local(self.port, runnable) {

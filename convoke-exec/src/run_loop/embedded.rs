@@ -9,6 +9,7 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{FrameAllocator, Panic};
 
 use super::runner::{Moment, Runner};
@@ -57,7 +58,7 @@ use super::{Attached, RunLoopExecutor};
 /// ```
 pub struct EmbeddedLoop {
     executor: RunLoopExecutor,
-    runner: Runner,
+    runner: OutOfLine<Runner>,
 }
 
 impl EmbeddedLoop {
@@ -68,7 +69,7 @@ impl EmbeddedLoop {
             context,
             allocator: FrameAllocator::default(),
         };
-        Self { executor: RunLoopExecutor::with(attached, None), runner: Runner::new() }
+        Self { executor: RunLoopExecutor::with(attached, None), runner: OutOfLine::new(Runner::new()) }
     }
 
     /// Returns the executor through which work is posted.

@@ -15,6 +15,7 @@
 //! | `blocked` | the report of a loop that sleeps inside a task |
 //! | `sleeper` | the trait by which an I/O driver replaces parking |
 //! | `timers` | the loop as the timers of its executor |
+//! | `destructors` | the destructors of a loop and its parts, each compiled once |
 //! | `embedded` | a loop without a thread of its own, which another event loop runs |
 
 #![allow(unsafe_code)]
@@ -22,6 +23,7 @@
 mod as_future;
 mod blocked;
 mod bounded;
+mod destructors;
 mod embedded;
 mod loop_timer;
 mod runner;
@@ -37,8 +39,8 @@ use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
-use convoke_core::{Executor, FrameAllocator, Panic};
+use convoke_core::raw::{Header, OutOfLine, OwnerId, OwnerThread, Runnable, Timers, WorkKind};
+use convoke_core::{Executor, ExecutorRef, FrameAllocator, Panic};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::TimerQueue;
@@ -78,7 +80,7 @@ pub use sleeper::{CALLS_PER_CHECK, RUNS_PER_CHECK, Sleeper, count_call};
 /// ```
 pub struct RunLoop {
     executor: RunLoopExecutor,
-    runner: Runner,
+    runner: OutOfLine<Runner>,
     /// The loop stays on the thread that created it, so that tasks that are not `Send` may live here.
     _not_send: PhantomData<*mut ()>,
 }
@@ -86,7 +88,7 @@ pub struct RunLoop {
 /// Executor of a [`RunLoop`] or an [`EmbeddedLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
 #[derive(Clone)]
 pub struct RunLoopExecutor {
-    shared: Arc<SharedLoop>,
+    shared: Arc<OutOfLine<SharedLoop>>,
 }
 
 // SAFETY: the header in `no_op` is touched by the one caller of `finish` that posts it, and then by the loop;
@@ -127,7 +129,11 @@ struct Attached {
 impl RunLoop {
     /// Creates a loop with an empty queue.
     pub fn new() -> Self {
-        Self { executor: RunLoopExecutor::new(), runner: Runner::new(), _not_send: PhantomData }
+        Self {
+            executor: RunLoopExecutor::new(),
+            runner: OutOfLine::new(Runner::new()),
+            _not_send: PhantomData,
+        }
     }
 
     /// Creates a loop that sleeps by `sleeper`, and whose executor returns `context`.
@@ -147,7 +153,7 @@ impl RunLoop {
     ) -> Self {
         let attached = Attached { sleeper: Some(GuardedSleeper::new(sleeper)), context, allocator };
         let executor = RunLoopExecutor::with(attached, Some(OwnerThread::new()));
-        Self { executor, runner: Runner::new(), _not_send: PhantomData }
+        Self { executor, runner: OutOfLine::new(Runner::new()), _not_send: PhantomData }
     }
 
     /// Returns the executor through which work is posted.
@@ -276,7 +282,7 @@ impl RunLoopExecutor {
         // The clock of a sleeper may be behind that of the machine.
         let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
-            shared: Arc::new(SharedLoop {
+            shared: Arc::new(OutOfLine::new(SharedLoop {
                 owner_id: owner.as_ref().map_or(OwnerId::NOBODY, OwnerThread::id),
                 owner,
                 inbox: Inbox::new(),
@@ -287,7 +293,7 @@ impl RunLoopExecutor {
                 timers: TimerQueue::since(epoch),
                 expected: AtomicUsize::new(0),
                 attached,
-            }),
+            })),
         }
     }
 
@@ -353,6 +359,12 @@ impl RunLoopExecutor {
 impl Executor for RunLoopExecutor {
     const QUEUES_LOCALLY: bool = true;
 
+    // Compiled once, with the table of its functions.
+    #[inline(never)]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         if let Err(runnable) = Runner::post_local(&self.shared, runnable) {
@@ -374,7 +386,7 @@ impl Executor for RunLoopExecutor {
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.shared)
+        Some(&**self.shared)
     }
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {

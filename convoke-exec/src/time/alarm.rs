@@ -25,7 +25,9 @@ use std::time::Instant;
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{ArmedTimer, Call, IdleTimer, Timer, Timers, WakerMark, address_of_timers};
+use convoke_core::raw::{
+    ArmedTimer, Call, DropOutOfLine, IdleTimer, LastUse, Timer, Timers, WakerMark, address_of_timers,
+};
 
 use super::{When, fallback, timers_for};
 use convoke_core::raw::{discard, wake_if_any};
@@ -105,7 +107,7 @@ impl Alarm {
 
     /// Returns true if the time was reached. If not, the waker of `cx` is called then. A duration starts with
     /// the first call, by which the timers must be selected.
-    #[inline]
+    // Without `#[inline]`: it is too large to be inlined, and was compiled into each codegen unit.
     pub(super) fn poll_when(self: Pin<&Self>, when: When, cx: &Context<'_>) -> bool {
         let Some((timers, timer)) = self.get_ref().armed() else {
             self.arm(self.get_ref().clock(), when, cx);
@@ -265,6 +267,13 @@ impl Drop for Alarm {
         {
             timers.disarm(timer);
         }
+    }
+}
+
+impl DropOutOfLine for Alarm {
+    #[inline(never)]
+    fn drop_out_of_line(alarm: LastUse<'_, Self>) {
+        alarm.drop_here();
     }
 }
 

@@ -193,13 +193,19 @@ impl TimerQueue {
 
     /// Starts the durations that were armed by [`arm_at_next_check`](TimerQueue::arm_at_next_check). One load,
     /// if there are none. Called by the thread that calls timers.
+    #[inline]
     pub fn settle(&self, now: impl FnOnce() -> Instant) {
         if self.earliest.load(Ordering::Relaxed) == AT_ONCE {
-            let now = self.nanos(now());
-            let mut waiting = self.lock();
-            waiting.wheel.settle(now, LAST);
-            self.update_earliest(&waiting);
+            self.start_durations(now());
         }
+    }
+
+    /// Starts them. Not generic, so that it is compiled once.
+    fn start_durations(&self, now: Instant) {
+        let now = self.nanos(now);
+        let mut waiting = self.lock();
+        waiting.wheel.settle(now, LAST);
+        self.update_earliest(&waiting);
     }
 
     /// Returns the time of an armed timer, as [`Timers::known_time`](convoke_core::raw::Timers::known_time).

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use convoke_core::ExecutorRef;
-use convoke_core::raw::{Frame, budget, outside_a_task};
+use convoke_core::raw::{Frame, OutOfLine, budget, outside_a_task};
 use pin_project_lite::pin_project;
 
 use super::{Alarm, When};
@@ -19,7 +19,7 @@ pin_project! {
     #[derive(Debug)]
     pub(super) struct Wait {
         #[pin]
-        alarm: Alarm,
+        alarm: OutOfLine<Alarm>,
         pause: Pause,
         deadline: Deadline,
     }
@@ -72,14 +72,14 @@ impl Wait {
     /// Creates a wait whose time is asked for by the first poll. It is shown at this location.
     #[inline]
     pub(super) fn at(location: &'static Location<'static>) -> Self {
-        Self { alarm: Alarm::new(), pause: Pause::at(location), deadline: Deadline::Unknown }
+        Self { alarm: OutOfLine::new(Alarm::new()), pause: Pause::at(location), deadline: Deadline::Unknown }
     }
 
     /// Creates a wait for this time, or for this long after the first poll.
     #[track_caller]
     #[inline]
     pub(super) fn until(when: When) -> Self {
-        Self { alarm: Alarm::new(), pause: Pause::here(), deadline: Deadline::begins(when) }
+        Self { alarm: OutOfLine::new(Alarm::new()), pause: Pause::here(), deadline: Deadline::begins(when) }
     }
 
     /// Returns true if it has completed.
@@ -124,7 +124,8 @@ impl Wait {
     /// Chooses the clock, and sets the deadline. Returns true if it was already reached.
     fn begin(self: Pin<&mut Self>, who: &str, when: impl FnOnce(Instant) -> Option<Instant>) -> bool {
         let this = self.project();
-        let now = with_executor(who, |executor| this.alarm.as_ref().now(executor));
+        let alarm = this.alarm.as_pin().into_ref();
+        let now = with_executor(who, |executor| alarm.now(executor));
         match when(now) {
             Some(at) if at <= now => return true,
             Some(at) => *this.deadline = Deadline::At(at),
@@ -138,7 +139,8 @@ impl Wait {
     #[inline]
     fn begin_after(self: Pin<&mut Self>, who: &str, duration: Duration) -> bool {
         let this = self.project();
-        with_executor(who, |executor| this.alarm.as_ref().use_timers_of(executor));
+        let alarm = this.alarm.as_pin().into_ref();
+        with_executor(who, |executor| alarm.use_timers_of(executor));
         *this.deadline = if duration < FAR { Deadline::After(duration) } else { Deadline::Never };
         duration.is_zero()
     }
@@ -147,7 +149,7 @@ impl Wait {
     #[inline]
     fn is_reached(self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
         let this = self.project();
-        let alarm = this.alarm.as_ref();
+        let alarm = this.alarm.as_pin().into_ref();
         match *this.deadline {
             Deadline::At(at) => alarm.poll_when(When::At(at), cx),
             Deadline::After(duration) => alarm.poll_when(When::After(duration), cx),
@@ -160,9 +162,10 @@ impl Wait {
     pub(super) fn move_to(self: Pin<&mut Self>, when: When) {
         let this = self.project();
         let ends = !matches!(when, When::After(duration) if duration >= FAR);
-        let moved = ends && this.alarm.as_ref().move_to(when);
+        let alarm = this.alarm.as_pin().into_ref();
+        let moved = ends && alarm.move_to(when);
         if !moved {
-            this.alarm.as_ref().disarm();
+            alarm.disarm();
         }
         *this.deadline = if moved { Deadline::known(when) } else { Deadline::begins(when) };
     }

@@ -3,7 +3,7 @@
 use core::any::Any;
 
 use convoke_core::raw::{OwnerThread, Runnable, Timers};
-use convoke_core::{Executor, FrameAllocator};
+use convoke_core::{Executor, ExecutorRef, FrameAllocator};
 use convoke_exec::RunLoopExecutor;
 use convoke_task::Context;
 
@@ -50,6 +50,12 @@ impl IoExecutor {
 #[diagnostic::do_not_recommend]
 impl Executor for IoExecutor {
     const QUEUES_LOCALLY: bool = true;
+
+    // Compiled once, with the table of its functions.
+    #[inline(never)]
+    fn erased(self) -> ExecutorRef {
+        ExecutorRef::erase(self)
+    }
 
     #[inline]
     fn post(&self, runnable: Runnable) {

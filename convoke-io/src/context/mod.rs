@@ -39,6 +39,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine};
 use convoke_core::{ExecutorRef, FrameAllocator, Outcome, Panic};
 use convoke_exec::RunLoop;
 use convoke_exec::raw::{Moment, Sleeper};
@@ -72,7 +73,7 @@ use crate::driver::Driver;
 /// assert_eq!(&said.unwrap().unwrap(), b"hello");
 /// ```
 pub struct IoContext {
-    run_loop: RunLoop,
+    run_loop: OutOfLine<RunLoop>,
     shared: Arc<IoShared>,
     /// The context stays on the thread that created it, since its tasks need not be `Send`.
     _not_send: PhantomData<*mut ()>,
@@ -101,7 +102,7 @@ impl IoContext {
     pub fn with_allocator(driver: Arc<dyn Driver>, allocator: FrameAllocator) -> Self {
         let services = Context::new().with_allocator(allocator.clone());
         let shared = Arc::new(IoShared::with_services(driver, services));
-        let run_loop = RunLoop::over_with(shared.clone(), Some(shared.clone()), allocator);
+        let run_loop = OutOfLine::new(RunLoop::over_with(shared.clone(), Some(shared.clone()), allocator));
         let context = Self { run_loop, shared, _not_send: PhantomData };
         context.shared.services.set_executor(ExecutorRef::new(context.executor()));
         context
@@ -326,6 +327,13 @@ impl Drop for IoContext {
         // Tasks that wait for I/O are notified. The work that they post is stopped with the loop.
         // The panic hook has reported a panic of the driver; the loop ends anyway.
         let _ = Panic::catch(|| self.shared.driver.shut_down());
+    }
+}
+
+impl DropOutOfLine for IoContext {
+    #[inline(never)]
+    fn drop_out_of_line(context: LastUse<'_, Self>) {
+        context.drop_here();
     }
 }
 

@@ -5,8 +5,8 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_core::raw::abort_with;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::{OutOfLine, abort_with};
 use convoke_exec::raw::Sleeper;
 use convoke_task::Context;
 
@@ -16,7 +16,7 @@ use crate::driver::Driver;
 /// [`context`](convoke_core::Executor::context), which is how tasks find their driver.
 pub struct IoShared {
     pub(super) driver: Arc<dyn Driver>,
-    pub(super) services: Context,
+    pub(super) services: OutOfLine<Context>,
     stopped: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl IoShared {
 
     /// Creates the state over this driver, with these services.
     pub fn with_services(driver: Arc<dyn Driver>, services: Context) -> Self {
-        Self { driver, services, stopped: AtomicBool::new(false) }
+        Self { driver, services: OutOfLine::new(services), stopped: AtomicBool::new(false) }
     }
 
     /// Returns the driver.

@@ -70,8 +70,9 @@ impl Drop for PollSource {
     }
 }
 
+// Called through the table of the trait only. Marked `#[inline]`, functions would be compiled in each codegen unit that
+// creates a source.
 impl Source for PollSource {
-    #[inline]
     fn submit(&self, operation: InFlight) -> Submitted {
         self.state.submit(operation)
     }
@@ -80,12 +81,10 @@ impl Source for PollSource {
         self.state.cancel(operation)
     }
 
-    #[inline]
     fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         self.state.watch(interest, ticket, waker)
     }
 
-    #[inline]
     fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
         self.state.watch_untried(interest, waker)
     }
@@ -94,7 +93,6 @@ impl Source for PollSource {
         self.state.unwatch(interest, ticket);
     }
 
-    #[inline]
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.state.read(buffer)
     }
@@ -134,7 +132,6 @@ impl Source for PollSource {
         self.state.attempt(Interest::Read, |socket, _| calls::peek(socket, buffer))
     }
 
-    #[inline]
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.state.write(buffer)
     }

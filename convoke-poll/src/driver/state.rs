@@ -8,9 +8,9 @@ use core::task::Waker;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
-use convoke_core::raw::SpinLock;
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine, SpinLock};
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
     Submitted, Ticket, Watchers, shut_down, unsupported,
@@ -29,7 +29,7 @@ pub(crate) struct SourceState {
     key: u32,
     pub(crate) readiness: Readiness,
     /// A spin lock, held for a few instructions.
-    waiting: SpinLock<WaitingLists>,
+    waiting: SpinLock<OutOfLine<WaitingLists>>,
 }
 
 /// The waiting lists of a source: watchers, which try again themselves, and operations.
@@ -39,6 +39,13 @@ struct WaitingLists {
     /// Boxed: few sockets ever wait to write.
     write: Option<Box<Watchers>>,
     operations: Option<Arc<Operations>>,
+}
+
+impl DropOutOfLine for WaitingLists {
+    #[inline(never)]
+    fn drop_out_of_line(lists: LastUse<'_, Self>) {
+        lists.drop_here();
+    }
 }
 
 /// The operations of a source, and what only few sources need to know.
@@ -95,7 +102,7 @@ impl SourceState {
             driver,
             key,
             readiness: Readiness::new(),
-            waiting: SpinLock::new(WaitingLists::default()),
+            waiting: SpinLock::new(OutOfLine::new(WaitingLists::default())),
         }
     }
 

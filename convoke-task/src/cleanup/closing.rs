@@ -40,7 +40,7 @@ pin_project! {
         #[pin]
         clean_up: OutOfLine<Option<C>>,
         region: Region,
-        grace: Grace,
+        grace: OutOfLine<Grace>,
     }
 }
 
@@ -52,12 +52,16 @@ impl<C> Closing<C> {
             Some(deadline) => region.with_deadline(deadline),
             None => region,
         };
-        Self { clean_up: OutOfLine::new(Some(clean_up)), region, grace }
+        Self { clean_up: OutOfLine::new(Some(clean_up)), region, grace: OutOfLine::new(grace) }
     }
 
     /// Creates one of several clean-ups inside a shielded one, with which it is asked to stop.
     pub(super) fn within(clean_up: C) -> Self {
-        Self { clean_up: OutOfLine::new(Some(clean_up)), region: Region::new(), grace: Grace::None }
+        Self {
+            clean_up: OutOfLine::new(Some(clean_up)),
+            region: Region::new(),
+            grace: OutOfLine::new(Grace::None),
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use convoke_core::raw::{Frame, Polled, ReasonCode, UnderWay, budget, outside_a_task};
+use convoke_core::raw::{
+    DropOutOfLine, Frame, LastUse, OutOfLine, Polled, ReasonCode, UnderWay, budget, outside_a_task,
+};
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -43,11 +45,11 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Using<R, F: Future, C> {
         #[pin]
-        stage: Stage<F, C>,
+        stage: OutOfLine<Stage<F, C>>,
         held: Held<R>,
         close: fn(R, Exit) -> C,
         // The outcome of the body, while the clean-up runs.
-        body_ended: Option<Outcome<F::Output>>,
+        body_ended: OutOfLine<Option<Outcome<F::Output>>>,
         grace: Option<Duration>,
         whose: Whose,
         // Says if a drop before the end is reported.
@@ -62,7 +64,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if *this.reports == Reports::Now {
-                match this.stage.project() {
+                match this.stage.as_pin().project() {
                     StageNow::Body { .. } => this.whose.report(ProblemKind::Skipped),
                     StageNow::Closing { .. } => this.whose.report(ProblemKind::CutShort),
                     StageNow::Ended { .. } => {}
@@ -78,6 +80,13 @@ pin_project! {
         Body { #[pin] body: F, stopped: Cell<bool> },
         Closing { #[pin] closing: Closing<C> },
         Ended { stopped: bool },
+    }
+}
+
+impl<F, C> DropOutOfLine for Stage<F, C> {
+    #[inline(never)]
+    fn drop_out_of_line(stage: LastUse<'_, Self>) {
+        stage.drop_here();
     }
 }
 
@@ -101,10 +110,10 @@ impl<R, F: Future, C> Using<R, F, C> {
         reports: Reports,
     ) -> Self {
         Self {
-            stage: Stage::Body { body, stopped: Cell::new(false) },
+            stage: OutOfLine::new(Stage::Body { body, stopped: Cell::new(false) }),
             held,
             close,
-            body_ended: None,
+            body_ended: OutOfLine::new(None),
             grace: None,
             whose,
             reports,
@@ -139,7 +148,7 @@ where
             *this.begun = false;
             return Poll::Pending;
         }
-        if let StageNow::Body { body, stopped } = this.stage.project() {
+        if let StageNow::Body { body, stopped } = this.stage.as_pin().project() {
             let ended = poll_body(body, stopped, cx);
             let this = self.as_mut().project();
             if *this.reports == Reports::OncePolled {
@@ -153,7 +162,7 @@ where
             }
         }
         let this = self.as_mut().project();
-        match this.stage.project() {
+        match this.stage.as_pin().project() {
             StageNow::Closing { closing } => match closing.poll(cx) {
                 Poll::Pending => {
                     this.under_way.hold(cx);
@@ -224,7 +233,8 @@ where
         reason: Option<StopReason>,
     ) -> Option<Closed<CleanupError<C>>> {
         let mut this = self.project();
-        if let Err(panic) = Panic::catch(|| this.stage.set(Stage::Ended { stopped: false })) {
+        if let Err(panic) = Panic::catch(|| this.stage.as_mut().as_pin().set(Stage::Ended { stopped: false }))
+        {
             left = left.or_panic(panic);
         }
         let exit = match &left {
@@ -234,7 +244,7 @@ where
             Outcome::Stopped => Exit::Stopped(reason),
             Outcome::Panicked(panic) => Exit::Panicked(panic.message().to_owned()),
         };
-        *this.body_ended = Some(left);
+        **this.body_ended = Some(left);
         let Some(resource) = this.held.take() else {
             this.whose.report(ProblemKind::NotGivenBack);
             return Some(Closed::Well);
@@ -243,7 +253,7 @@ where
         match Panic::catch(|| (this.close)(resource, exit)) {
             Ok(clean_up) => {
                 let grace = Grace::new(*this.grace);
-                this.stage.set(Stage::Closing { closing: Closing::shielded(clean_up, grace) });
+                this.stage.as_pin().set(Stage::Closing { closing: Closing::shielded(clean_up, grace) });
                 None
             }
             Err(panic) => Some(Closed::Panicked(panic)),
@@ -256,11 +266,11 @@ where
         self: Pin<&mut Self>,
         closed: Closed<CleanupError<C>>,
     ) -> Poll<<CleanupError<C> as CleanupFailure<F::Output>>::Output> {
-        let mut this = self.project();
+        let this = self.project();
         let Some(left) = this.body_ended.take() else { panic!("polled after completion") };
         budget::spend();
         this.under_way.end();
-        this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
+        this.stage.as_pin().set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
             (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_failure() => {
                 // A panic of the value's destructor is dropped: one panic goes on.
@@ -292,7 +302,7 @@ where
 
 impl<R, F: Future, C> fmt::Debug for Using<R, F, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match &self.stage {
+        let stage = match &*self.stage {
             Stage::Body { .. } => "body",
             Stage::Closing { .. } => "closing",
             Stage::Ended { .. } => "ended",

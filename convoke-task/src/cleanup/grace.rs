@@ -6,7 +6,7 @@ use core::task::Context;
 use std::time::{Duration, Instant};
 
 use convoke_core::env::Local;
-use convoke_core::raw::{Frame, Polled};
+use convoke_core::raw::{DropOutOfLine, Frame, LastUse, Polled};
 use convoke_core::{Executor, Panic, StopReason};
 
 use crate::framed::{Framed, frame};
@@ -46,6 +46,18 @@ pub(super) enum Grace {
     Waiting(Framed<Sleeping>),
     /// It is over, or has no limit.
     None,
+}
+
+impl DropOutOfLine for Grace {
+    #[inline(never)]
+    fn drop_out_of_line(grace: LastUse<'_, Self>) {
+        grace.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        matches!(self, Self::Waiting(_))
+    }
 }
 
 impl Grace {

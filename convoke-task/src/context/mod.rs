@@ -25,6 +25,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine};
 use convoke_core::{ExecutorRef, FrameAllocator, Panic};
 
 use crate::child_task::task;
@@ -65,16 +66,27 @@ use registry::{Entry, Lookup, Registry};
 /// assert!(matches!(second, Err(ServiceError::Duplicate(_))));
 /// ```
 pub struct Context {
-    registry: Registry,
+    registry: OutOfLine<Registry>,
     allocator: FrameAllocator,
     /// Behind an `Arc`, so that no code of the executor, which may be the program's, runs under the lock.
     executor: Mutex<Option<Arc<ExecutorRef>>>,
 }
 
+impl DropOutOfLine for Context {
+    #[inline(never)]
+    fn drop_out_of_line(context: LastUse<'_, Self>) {
+        context.drop_here();
+    }
+}
+
 impl Context {
     /// Creates a context without services, and with the default frame allocator.
     pub fn new() -> Self {
-        Self { registry: Registry::new(), allocator: FrameAllocator::default(), executor: Mutex::default() }
+        Self {
+            registry: OutOfLine::new(Registry::new()),
+            allocator: FrameAllocator::default(),
+            executor: Mutex::default(),
+        }
     }
 
     /// Sets the frame allocator that work of this context starts with, unless its launch names one. It is

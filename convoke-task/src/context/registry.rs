@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 
 use convoke_core::raw::sync::thread::{self, ThreadId};
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
+use convoke_core::raw::{DropOutOfLine, LastUse};
 
 use super::{Service, ServiceError};
 use crate::cleanup::reported;
@@ -128,6 +129,13 @@ pub(super) enum Lookup<'r, I: ?Sized> {
     Found(Arc<I>),
     /// There is none: the caller makes it.
     Make(Permit<'r>),
+}
+
+impl DropOutOfLine for Registry {
+    #[inline(never)]
+    fn drop_out_of_line(registry: LastUse<'_, Self>) {
+        registry.drop_here();
+    }
 }
 
 impl Registry {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use convoke_core::FrameAllocator;
+use convoke_core::raw::OutOfLine;
 use convoke_net::net::resolver::{Names, install};
 use convoke_task::BlockingPool;
 use convoke_task::blocking::DEFAULT_THREADS;
@@ -117,9 +118,9 @@ impl RuntimeBuilder {
     /// If the system has no threads or descriptors for it.
     pub fn build(self) -> io::Result<Runtime> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let own = new_context(self.spin, self.allocator.clone())?;
+        let own = OutOfLine::new(new_context(self.spin, self.allocator.clone())?);
         let others = (1..self.contexts.unwrap_or(cores))
-            .map(|number| ContextThread::start(number, self.spin, self.allocator.clone()))
+            .map(|number| ContextThread::start(number, self.spin, self.allocator.clone()).map(OutOfLine::new))
             .collect::<io::Result<Vec<_>>>()?;
         let pool =
             OwnedPool(RuntimePool::new(self.pool_threads.unwrap_or(cores).max(1), self.allocator.clone()));
@@ -127,7 +128,7 @@ impl RuntimeBuilder {
             start(&pool.0)?;
         }
         let mut executors = vec![own.executor()];
-        executors.extend(others.iter().map(ContextThread::executor));
+        executors.extend(others.iter().map(|thread| thread.executor()));
         if let Some(names) = self.names {
             for executor in &executors {
                 install(executor.services(), names.clone()).map_err(io::Error::other)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use convoke_core::FrameAllocator;
 use convoke_core::raw::sync::thread::{self, Thread};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::{DropOutOfLine, LastUse};
 use convoke_exec::raw::start_thread;
 use convoke_io::{IoExecutor, Work};
 
@@ -81,6 +82,13 @@ fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
 fn no_thread(number: usize, error: &io::Error) -> io::Error {
     let message = format!("the system cannot start the thread of I/O context {number}: {error}");
     io::Error::new(error.kind(), message)
+}
+
+impl DropOutOfLine for ContextThread {
+    #[inline(never)]
+    fn drop_out_of_line(thread: LastUse<'_, Self>) {
+        thread.drop_here();
+    }
 }
 
 impl Drop for ContextThread {

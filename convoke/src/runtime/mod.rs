@@ -47,6 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::OutOfLine;
 use convoke_core::{FrameAllocator, Outcome};
 #[cfg(feature = "pool")]
 use convoke_exec::PoolExecutor;
@@ -113,10 +114,10 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// ```
 pub struct Runtime {
     // In the order in which they end: first those that may still post to the rest.
-    _others: Vec<ContextThread>,
+    _others: Vec<OutOfLine<ContextThread>>,
     _pool: OwnedPool,
     handle: RuntimeHandle,
-    own: IoContext,
+    own: OutOfLine<IoContext>,
 }
 
 impl Runtime {

@@ -10,7 +10,7 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_core::Panic;
-use convoke_core::raw::{Frame, OutOfLine, Polled, outside_a_task};
+use convoke_core::raw::{DropOutOfLine, Frame, LastUse, OutOfLine, Polled, outside_a_task};
 use convoke_exec::time::sleep;
 use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, Source, StandardSocket};
@@ -38,7 +38,7 @@ pub(super) async fn converse<K, H, F>(
     let (peer, source) = (K::any(&from), stream.source.clone());
     // Called inside the task, so that a panic of the call itself is that of the connection.
     let handler = async { (server.handler)(stream, from).await.error() };
-    let mut cut = Cut { source: &source, grace: server.grace, timer: None, made: false };
+    let mut cut = OutOfLine::new(Cut { source: &source, grace: server.grace, timer: None, made: false });
     let draining =
         Draining { handler: OutOfLine::new(Some(handler)), cut: &mut cut, stopped: Cell::new(false) };
     let ended = ensure(async |_| close::<K>(&source).await, draining).await;
@@ -93,6 +93,18 @@ struct Cut<'a> {
     /// Allocated when a stop is requested.
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     made: bool,
+}
+
+impl DropOutOfLine for Cut<'_> {
+    #[inline(never)]
+    fn drop_out_of_line(cut: LastUse<'_, Self>) {
+        cut.drop_here();
+    }
+
+    #[inline]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.timer.is_some()
+    }
 }
 
 impl Cut<'_> {

@@ -21,13 +21,22 @@ use windows as system;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use convoke_core::raw::{DropOutOfLine, LastUse, OutOfLine};
+
 use super::{Signal, SignalHub, SignalSource};
 use system::SystemSignals;
 
 /// The thread that receives signals, and the hub that it calls.
 pub(super) struct Process {
-    system: SystemSignals,
+    system: OutOfLine<SystemSignals>,
     hub: Arc<SignalHub>,
+}
+
+impl DropOutOfLine for SystemSignals {
+    #[inline(never)]
+    fn drop_out_of_line(system: LastUse<'_, Self>) {
+        system.drop_here();
+    }
 }
 
 impl Process {
@@ -41,7 +50,7 @@ impl Process {
         let hub = Arc::new(SignalHub::new());
         let deliver = hub.clone();
         let system = SystemSignals::new(move |number| deliver.hear(Signal::new(number)))?;
-        let process = Arc::new(Self { system, hub });
+        let process = Arc::new(Self { system: OutOfLine::new(system), hub });
         *known = Arc::downgrade(&process);
         Ok(process)
     }
