@@ -56,8 +56,8 @@ impl<T: DropOutOfLine> OutOfLine<T> {
     }
 }
 
-/// A future that can tell if it has ended, or another value that may be there. It is asked through `&mut`, because a future that has started is not
-/// inspected through a shared reference.
+/// A future that can tell if it has ended, or another value that may be there. It is asked through `&mut`, because a
+/// future that has started is not inspected through a shared reference.
 impl<F> DropOutOfLine for Option<F> {
     #[inline(never)]
     fn drop_out_of_line(future: LastUse<'_, Self>) {
