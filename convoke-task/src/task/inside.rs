@@ -22,7 +22,7 @@ static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
     let task = owner.cast::<TaskHeader>();
     // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent
     // link with it. A reference keeps the memory for the calls after that. The cold state exists while there
-    // are operations; of it only `gone` is used, which is atomic (its rule 2). The contract of
+    // are operations; of it only the atomic count of `in_flight` is used (its rule 2). The contract of
     // `OwnerRef::release`: the memory came from `adopt` and is unused.
     unsafe {
         let header = task.as_ref();
@@ -195,7 +195,8 @@ unsafe impl OperationOwner for Inside {
 
     fn work_began(&self) {
         let under_way = &self.make_cold().under_way;
-        under_way.set(under_way.get() + 1);
+        // Saturating: futures that were forgotten count for ever, and must not make it zero.
+        under_way.set(under_way.get().saturating_add(1));
     }
 
     fn work_ended(&self) {
