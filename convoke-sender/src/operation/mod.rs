@@ -27,19 +27,17 @@
 //! | [`Leaf`], [`Action`] | an operation that does one thing when it starts |
 
 mod arrival;
+mod ask_receiver;
 mod children;
-mod enclosing;
-mod env_above;
 mod leaf;
 mod pending;
 mod posted;
 mod serial;
 
+pub use crate::erased::EnvAbove;
 pub use arrival::Arrival;
 pub use children::Children;
 pub use convoke_core::raw::Handshake;
-pub use enclosing::Enclosing;
-pub use env_above::EnvAbove;
 pub use leaf::{Action, Leaf};
 pub use pending::{Completion, Listening, Pending, Starting, Until};
 pub use posted::{Posted, Resume};

@@ -50,8 +50,7 @@ mod tests {
 
     #[test]
     fn the_counts_wrap_together() {
-        let in_flight =
-            InFlight { adopted: Cell::new(u32::MAX - 1), gone: AtomicU32::new(u32::MAX - 1) };
+        let in_flight = InFlight { adopted: Cell::new(u32::MAX - 1), gone: AtomicU32::new(u32::MAX - 1) };
         for _ in 0..3 {
             in_flight.adopted();
         }
