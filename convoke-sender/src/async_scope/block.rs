@@ -124,7 +124,8 @@ impl<S: Sender + 'static, A: Association, K: Ending<S, A>> Counted<Block<S, A, K
             allocator: ManuallyDrop::new(allocator),
             ending,
         };
-        // SAFETY: the memory is ours, and was allocated with the layout of a block.
+        // SAFETY: the allocator has just returned the memory, above, for the layout of this block, and nothing else has its
+        // address.
         unsafe { block.write(value) };
         let this = Self(block);
         if has_link {
@@ -275,7 +276,8 @@ struct Forward {
     block: Weak,
 }
 
-// SAFETY: the block may be used from any thread, by its rules.
+// SAFETY: it uses the block through `Weak::hold` alone, which counts in an atomic word, and the counted reference that it
+// gets is `Send`.
 unsafe impl Send for Forward {}
 
 impl OnStop for Forward {

@@ -49,7 +49,7 @@ pub(crate) struct Queue<T> {
     direct: bool,
 }
 
-// SAFETY: it is the field `waiting`.
+// SAFETY: `wait_queue` below always borrows the field `waiting`, which is never replaced: the queue is behind an `Arc`.
 unsafe impl<T> HasWaitQueue<LISTS> for Queue<T> {
     type State = ChannelState<T>;
     type Payload = Carried<T>;

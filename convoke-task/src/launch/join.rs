@@ -119,7 +119,8 @@ pub(super) struct JoinWaits {
     arrive: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: any thread may arrive.
+// SAFETY: it is used for one thing, `tell`, whose function does as rules 1 and 2 say on any thread; what is in the
+// operation is `Send`: `JoinOperation` makes this for a `T` and an `R` that are.
 unsafe impl Send for JoinWaits {}
 
 impl JoinWaits {

@@ -337,7 +337,8 @@ impl Inside {
         let cold = ColdState::make(allocator, *self.not_left().kind())?;
         if let Some(first) = self.cold() {
             // The allocator is code of the program, and has used the task meanwhile.
-            // SAFETY: it is new, and nothing knows it.
+            // SAFETY: `make` has just returned it, from this allocator, and its address was not stored: `set_kind` comes below.
+            // A new one has nothing to clear.
             unsafe { ColdState::free(cold, allocator) };
             return Some(first);
         }

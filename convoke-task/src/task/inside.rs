@@ -83,8 +83,9 @@ impl Inside {
         if let Some(cold) = self.cold()
             && cold.is_empty()
         {
-            // SAFETY: this thread is inside, and after the future is gone nothing borrows from the cold state;
-            // its allocator is that of the parent link.
+            // SAFETY: an `Inside` is only made for the thread inside. The task calls this when its stage has no future any
+            // more, so nothing borrows from the cold state, and `is_empty` says that no operation is in flight. `create_cold`
+            // took the allocator from the parent link.
             unsafe { cold.clear(self.parent_link().env().allocator()) };
         }
     }
@@ -92,7 +93,8 @@ impl Inside {
     /// Frees the environments of executors that the task has left, after a poll.
     pub(super) fn forget_past(&self) {
         if let Some(cold) = self.cold() {
-            // SAFETY: this thread is inside, and the future borrows no environment between its polls.
+            // SAFETY: an `Inside` is only made for the thread inside. The task calls this when a poll has returned, and a
+            // future borrows no environment between its polls: they come from the frame, for the time of a poll.
             unsafe { cold.forget_past() };
         }
     }
