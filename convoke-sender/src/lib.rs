@@ -59,8 +59,8 @@ pub mod raw {
 
     pub use crate::erased::Enclosing;
     pub use crate::operation::{
-        Absent, AbsentOperation, Action, Arrival, Children, EnvAbove, Handshake, Leaf, Listening,
-        NextReceiver, Pending, Posted, Posts, Resume, Serial, SerialShared, SerialTurn, Starting, Steps,
-        Until, WorkReceiver,
+        Absent, AbsentOperation, Action, Arrival, Children, EnvAbove, Leaf, Listening, NextReceiver, Pending,
+        Posted, Posts, Resume, Serial, SerialShared, SerialTurn, StartRendezvous, Starting, Steps, Until,
+        WorkReceiver,
     };
 }

@@ -13,7 +13,7 @@ use super::env_above::EnvAbove;
 use super::trampoline::{Head, Resumable, Trampoline};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Handshake, ScopedEnv, abort_on_unwind};
+use convoke_core::raw::{ScopedEnv, StartRendezvous, abort_on_unwind};
 use convoke_core::{Env, Outcome, Panic};
 
 /// The part of a boxed operation that does not depend on the type of its receiver.
@@ -31,7 +31,7 @@ pub(crate) struct ErasedOperation<V, E> {
     pub(crate) enclosing: Cell<Option<Enclosing>>,
     current: UnsafeCell<Option<AnyWork>>,
     pub(crate) next: UnsafeCell<Option<Next<V, E>>>,
-    rendezvous: Handshake,
+    rendezvous: StartRendezvous,
     pub(crate) env: EnvAbove,
     /// The environment of the work, if it has another executor than that of the receiver.
     own_env: UnsafeCell<Option<ScopedEnv>>,
@@ -55,7 +55,7 @@ impl<V, E> ErasedOperation<V, E> {
             enclosing: Cell::new(None),
             current: UnsafeCell::new(None),
             next: UnsafeCell::new(Some(Next::Sender(sender))),
-            rendezvous: Handshake::new(),
+            rendezvous: StartRendezvous::new(),
             env: EnvAbove::new(),
             own_env: UnsafeCell::new(None),
             complete,

@@ -5,7 +5,7 @@ use core::panic::Location;
 
 use super::future::{Held, Reports, Using};
 use super::lent::lend;
-use super::problem::Whose;
+use super::problem::CleanupId;
 use super::{AsyncClose, Lent};
 
 /// Runs a body that uses a resource, and then closes the resource, however the body has ended: with a value,
@@ -60,7 +60,7 @@ where
     B: FnOnce(Lent<R>) -> F,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
+    let whose = CleanupId { what: core::any::type_name::<R>(), location: Location::caller() };
     let (lent, lender) = lend(resource);
     Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::Now)
 }

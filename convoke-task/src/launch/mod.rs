@@ -28,7 +28,7 @@ mod root_parent;
 
 pub use block_on::{BlockOn, block_on, block_on_with};
 pub use block_on::{BoxedFuture, block_on_boxed};
-pub use handlers::{Finish, OnBoth, OnEnd, OnError, OnValue, Untouched};
+pub use handlers::{Finish, NoHandlers, OnBoth, OnEnd, OnError, OnValue};
 pub use join::{AwaitLaunched, JoinOperation};
 pub use launched::Launched;
 #[cfg(feature = "testing")]
@@ -97,13 +97,13 @@ pub(crate) fn launch_below(around: Env) -> Launch {
         context_allocator: None,
         name: None,
         location: None,
-        handlers: Handlers::new(Untouched),
+        handlers: Handlers::new(NoHandlers),
     }
 }
 
 /// The builder of [`launch()`]. `H` is the type of the handlers of values and errors.
 #[must_use = "nothing is launched before `start`"]
-pub struct Launch<H = Untouched> {
+pub struct Launch<H = NoHandlers> {
     around: Env,
     changes: Changes,
     token: StopToken,

@@ -21,7 +21,7 @@ mod tuples;
 mod vector;
 pub(crate) mod wake_set;
 
-pub use branches::{Branches, Rooms};
+pub use branches::{BranchSlots, Branches};
 pub use group::{Group, Rule, Sort};
 pub use join::{All, Join, join};
 pub use race::{First, Race, race};
