@@ -52,7 +52,7 @@ pub(crate) trait Erased<V, E>: Send + Droppable {
 pub struct AnySender<V, E = Never> {
     /// Taken out once: by `drop`, or by `into_inner`.
     sender: Option<ErasedSender<V, E>>,
-    /// The executor that a tail call sees, if the work that calls sees another one than the work above.
+    /// The executor for a tail call, if the calling work runs on another one than its parent.
     executor: Option<ExecutorRef>,
 }
 

@@ -18,6 +18,9 @@ use super::{AsyncClose, Exit, Lent};
 /// panic, they run in reverse order. Each runs, even if others fail, stop or panic. Together they are
 /// shielded from stop requests and have one [grace period](Using::grace).
 ///
+/// Use this if clean-ups are added under way. Use [`using`](crate::using()) or [`ensure`](crate::ensure()) if
+/// there is one.
+///
 /// The body returns a `Result`. The errors of the clean-ups are converted to its error type, as by `?`.
 ///
 /// - *Completes with* the output of the body; or, if that is a value, with the first failure of a clean-up.

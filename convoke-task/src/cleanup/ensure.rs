@@ -12,6 +12,9 @@ use super::problem::CleanupId;
 /// The clean-up gets an [`Exit`], which says how. It runs after the body's frame was dropped, is shielded
 /// from stop requests, and has a [grace period](Using::grace).
 ///
+/// Use this if the clean-up belongs to no resource. Use [`using`](crate::using()) for a resource that has a
+/// close.
+///
 /// The clean-up returns `()` or a `Result<(), E>`. Clean-up and body need not be `Send` in a task that is not.
 ///
 /// - *Completes with* the output of the body, or with the error of the clean-up, as [`using`](super::using)

@@ -13,6 +13,10 @@ use super::{AsyncClose, Lent};
 /// panic. The close runs after the body's frame was dropped, is shielded from stop requests, and has a [grace
 /// period](Using::grace).
 ///
+/// Use this if a resource has a close that is awaited. Use [`ensure`](crate::ensure()) for a clean-up that
+/// belongs to no resource, and [`cleanups`](crate::cleanup::cleanups()) for a number of them that is not known
+/// before.
+///
 /// The body is an `async` closure, and may borrow from around it. It gets the resource in a [`Lent`], which
 /// dereferences to the resource. That costs one allocation.
 ///

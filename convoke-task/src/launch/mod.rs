@@ -27,9 +27,12 @@ mod root;
 mod root_parent;
 
 pub use block_on::{BlockOn, block_on, block_on_with};
+#[doc(hidden)]
 pub use block_on::{BoxedFuture, block_on_boxed};
 pub use handlers::{Finish, NoHandlers, OnBoth, OnEnd, OnError, OnValue};
-pub use join::{AwaitLaunched, JoinOperation};
+pub use join::AwaitLaunched;
+#[doc(hidden)]
+pub use join::JoinOperation;
 pub use launched::Launched;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -52,6 +55,9 @@ use root::{Root, new_root};
 /// Returns a builder for launching a root task on this executor; [`start`](Launch::start) launches it. For
 /// ordinary code: `main`, a callback, a thread of a foreign library. In a task, open a
 /// [`scope`](crate::scope()).
+///
+/// Use this if ordinary code starts work and goes on. Use [`block_on`](crate::block_on()) if it waits, and a
+/// [`scope`](crate::scope()) in a task.
 ///
 /// The task inherits nothing: every option that is not set has its default. All that runs below it inherits
 /// the options.

@@ -19,6 +19,9 @@ use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 /// `Result`. The policy decides when they have done enough; then the body and the other children are asked to
 /// stop and awaited.
 ///
+/// Use this if not every failure of a child is to end the scope, or its result is made of theirs. Use
+/// [`scope`](crate::scope()) if the first failure ends all.
+///
 /// The policies are [`FirstError`](super::FirstError), [`WaitForAll`](super::WaitForAll),
 /// [`FirstSuccess`](super::FirstSuccess), [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise). For
 /// another one, implement [`Policy`].
@@ -59,7 +62,8 @@ use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 /// assert_eq!(fastest.unwrap(), 3);
 /// assert_eq!(
 ///     all.unwrap_err().to_string(),
-///     "2 children have failed:\n  `server 1`: server 1 is away\n  `server 2`: server 2 is away",
+///     "2 children have failed:\n  `server 1`: server 1 is away\n  \
+///     `server 2`: server 2 is away",
 /// );
 /// ```
 #[track_caller]

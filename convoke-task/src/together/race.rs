@@ -14,6 +14,9 @@ use super::group::{Group, Rule, Sort};
 /// Runs futures with the same output at once inside the task, until one of them returns a value. Takes a
 /// tuple of up to twelve futures, or a `Vec`.
 ///
+/// Use this if all branches return one type. Use [`select!`](crate::select!) if each has its own, or code of its
+/// own.
+///
 /// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up, also those that
 /// were not polled yet; a value that they return is dropped. A future that stops by itself leaves the race. In
 /// a vector, only the futures that were woken are polled.

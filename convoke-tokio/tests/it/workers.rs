@@ -4,6 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::scope::scope_on;
 use convoke_tokio::{Workers, join, run};
 

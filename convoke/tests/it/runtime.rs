@@ -14,6 +14,7 @@ use convoke::env;
 use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime::{self, Runtime};
 use convoke::sender::prelude::*;
 use convoke::task::forever;

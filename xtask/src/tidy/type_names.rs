@@ -33,7 +33,7 @@ fn decisions(code: &str) -> Vec<String> {
     names.extend(named.filter_map(|statement| {
         let (variable, _) = statement.split_once("let ")?.1.split_once('=')?;
         let mut words = lexer::words(variable).map(|(_, word)| word).filter(|word| *word != "mut");
-        // Of a tuple it is not known which variable has the name.
+        // Tuples are skipped: this cannot tell which variable holds the name.
         words.next().filter(|_| !variable.contains('('))
     }));
     let looking = statements().filter(|statement| names.iter().any(|name| looks_into(statement, name)));
