@@ -34,7 +34,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             unsafe_blocks::check(workspace, bless)
         }),
         Step::new("safety", "SAFETY comments name a fact", || safety_comments::check(workspace)),
-        Step::new("type-names", "nothing depends on the name of a type", || type_names::check(workspace)),
+        Step::new("type-names", "nothing depends on the name of a type, or on the order of variants", || {
+            type_names::check(workspace)
+        }),
         Step::new("doc-openings", "doc comments stand alone", move || doc_openings::check(workspace, bless)),
         Step::new("map", "the documents speak of files that are there", || map::check(workspace)),
         Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),
