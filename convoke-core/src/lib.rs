@@ -80,8 +80,8 @@ pub mod raw {
     //! The low-level door: the parts that executors, algorithms and task types are made of.
 
     pub use crate::adopted::{
-        Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, OnComplete,
-        Operation, Peek, Rendezvous, Slot, Wait, WorkRef, abort_on_unwind, polled_again, stop_frame,
+        Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, OnComplete, Operation, Peek,
+        Rendezvous, Slot, StartRendezvous, Wait, WorkRef, abort_on_unwind, polled_again, stop_frame,
     };
     pub use crate::env::{Overlay, ScopedEnv};
     pub use crate::executor::{

@@ -167,6 +167,9 @@ const fn all_arrived(race: u8) -> bool {
 /// 3. The winner removes the callback. That waits for a callback that is running on another thread, so the
 ///    winner is alone afterwards.
 ///
+/// It is not the race of a sleeping sender (`convoke-sender/src/sleep.rs`), which one participant wins and whose losers are
+/// removed: here a callback that cancels takes part for as long as it runs, and takes its bit back.
+///
 /// Rule 2 includes the running callback because a driver may finish an operation inside `cancel`. Rule 3 does
 /// not wait for a callback on its own thread, and the source would be dropped while it is being called.
 #[repr(C)]

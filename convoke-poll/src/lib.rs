@@ -50,4 +50,5 @@ mod system_calls;
 #[doc(hidden)]
 pub mod wake_flag;
 
-pub use driver::{EVENTS_AT_ONCE, PollDriver, SPIN};
+pub use driver::{PollDriver, SPIN};
+pub use poller::EVENTS_AT_ONCE;

@@ -17,7 +17,11 @@ impl Completes {
     /// Combines the knowledge about two pieces of work that run one after the other, or concurrently: the
     /// lesser one.
     pub const fn and(self, other: Self) -> Self {
-        if self as u8 >= other as u8 { self } else { other }
+        match (self, other) {
+            (Self::Anywhere, _) | (_, Self::Anywhere) => Self::Anywhere,
+            (Self::Here, _) | (_, Self::Here) => Self::Here,
+            (Self::Inline, Self::Inline) => Self::Inline,
+        }
     }
 
     /// Returns what is known from outside about work that runs in an environment with, perhaps, another

@@ -29,6 +29,7 @@ pub mod async_scope;
 mod awaiting;
 mod completes;
 pub mod counting_scope;
+mod erased;
 mod operation;
 pub mod prelude;
 mod receiver;
@@ -40,12 +41,12 @@ mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use algorithm::boxed::AnySender;
 pub use async_scope::AsyncScope;
 pub use awaiting::{AwaitError, AwaitableSender, Awaited, AwaitedFuture};
 pub use completes::Completes;
 pub use convoke_core::raw::Operation;
 pub use counting_scope::{CountingScope, ScopeHandle};
+pub use erased::AnySender;
 pub use receiver::{Receiver, ReceiverOf};
 pub use sender::{OutcomeOf, SameError, Sender};
 pub use sleep::SleepOperation;
@@ -56,9 +57,10 @@ pub use tasks::{TryTask, try_task};
 pub mod raw {
     //! Building blocks for authors of algorithms: parts of operations with and without children.
 
+    pub use crate::erased::Enclosing;
     pub use crate::operation::{
-        Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Listening,
-        NextReceiver, Pending, Posted, Posts, Resume, Serial, SerialShared, SerialTurn, Starting, Steps,
-        Until, WorkReceiver,
+        Absent, AbsentOperation, Action, Arrival, Children, EnvAbove, Leaf, Listening, NextReceiver, Pending,
+        Posted, Posts, Resume, Serial, SerialShared, SerialTurn, StartRendezvous, Starting, Steps, Until,
+        WorkReceiver,
     };
 }

@@ -1,7 +1,6 @@
 //! The trait of the target of an outcome.
 
-use crate::algorithm::boxed::AnySender;
-use crate::algorithm::trampoline::Enclosing;
+use crate::erased::{AnySender, Enclosing};
 use convoke_core::raw::{AdoptedReceiver, OnComplete};
 use convoke_core::{Env, Outcome};
 

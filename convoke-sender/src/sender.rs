@@ -17,7 +17,7 @@ use crate::algorithm::{
     let_value::{LetValue, ValueContinuation},
     map_error::{MapError, MapFailure},
     materialize::{Materialize, OutcomeAsValue},
-    on::{Back, OnSender},
+    on::{OnSender, ReturnHop},
     split::Split,
     starts_on::StartsOn,
     stop_when::StopWhen,
@@ -239,7 +239,7 @@ pub unsafe trait Sender: Sized + Send {
         Self::Value: Send,
         Self::Error: Send,
     {
-        OnSender::new(self.starts_on(executor), Back)
+        OnSender::new(self.starts_on(executor), ReturnHop)
     }
 
     /// Completes on an executor, and hops only if it must. See

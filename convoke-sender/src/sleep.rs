@@ -60,6 +60,9 @@ const STOPPED: u8 = 8;
 ///    bit was set before `STARTED`. The losers touch nothing after they have set their bit.
 /// 3. The winner removes the callback, and disarms the timer unless that has fired. Both wait for a loser
 ///    that is still running, so afterwards the winner is the only user.
+///
+/// It is not the rendezvous of a transfer (`convoke-io/src/transfer.rs`), which waits for a callback that is cancelling: here the
+/// first two participants decide, and the third is removed.
 #[repr(C)]
 pub struct SleepOperation<R> {
     // First, so that a pointer to the header is a pointer to the operation.

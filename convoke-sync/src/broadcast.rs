@@ -14,7 +14,7 @@ use convoke_core::raw::Pause;
 use futures_core::Stream;
 
 use super::blocking;
-use super::broadcast_halves::{Got, Reader, Writer, accessors, close, halves, receive, subscribe};
+use super::broadcast_halves::{Reader, Received, Writer, accessors, close, halves, receive, subscribe};
 use super::broadcast_ring::{RECEIVERS, shelve, unshelve};
 pub use super::channel::SendError;
 use super::until::until;
@@ -108,12 +108,12 @@ impl<T> Sender<T> {
 }
 
 /// Returns the message, which it may have to clone. Called without the lock.
-fn into_message<T: Clone>(got: Got<T>) -> Result<T, RecvError> {
+fn into_message<T: Clone>(got: Received<T>) -> Result<T, RecvError> {
     match got {
         // No sender ever waits.
-        Got::Message(message, _) => Ok(message.into_message()),
-        Got::Missed(missed) => Err(RecvError::Lagged(missed)),
-        Got::Closed => Err(RecvError::Closed),
+        Received::Message(message, _) => Ok(message.into_message()),
+        Received::Missed(missed) => Err(RecvError::Lagged(missed)),
+        Received::Closed => Err(RecvError::Closed),
     }
 }
 

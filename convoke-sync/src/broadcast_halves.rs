@@ -7,7 +7,7 @@ use std::sync::Arc;
 use convoke_core::Panic;
 use convoke_core::raw::wake_if_any;
 
-use super::broadcast_ring::{RECEIVERS, Received, Ring, SENDERS, Shared, Took};
+use super::broadcast_ring::{RECEIVERS, Ring, RingMessage, RingTaken, SENDERS, Shared};
 use super::seat::Seat;
 use super::until::{Guard, poll_seat};
 use super::wait_queue::WaitQueue;
@@ -30,9 +30,9 @@ pub(super) struct Reader<T> {
 }
 
 /// Result of a receive that does not wait any more.
-pub(super) enum Got<T> {
+pub(super) enum Received<T> {
     /// A message, and the waker of the sender that may use the freed slot.
-    Message(Received<T>, Option<Waker>),
+    Message(RingMessage<T>, Option<Waker>),
     /// The number of messages that this receiver has missed.
     Missed(u64),
     /// The channel is closed, and this receiver has received all messages.
@@ -40,15 +40,15 @@ pub(super) enum Got<T> {
 }
 
 /// Takes the message with sequence number `next`. Returns `None` if there is none yet.
-pub(super) fn receive<T>(locked: &mut Guard<'_, Ring<T>>, next: &mut u64) -> Option<Got<T>> {
+pub(super) fn receive<T>(locked: &mut Guard<'_, Ring<T>>, next: &mut u64) -> Option<Received<T>> {
     match locked.state().take(next) {
-        Took::Message { message, is_last } => {
+        RingTaken::Message { message, is_last } => {
             let sender = if is_last { locked.grant(SENDERS, |_| ()) } else { None };
-            Some(Got::Message(message, sender.map(|((), waker)| waker)))
+            Some(Received::Message(message, sender.map(|((), waker)| waker)))
         }
-        Took::Missed(missed) => Some(Got::Missed(missed)),
-        Took::Closed => Some(Got::Closed),
-        Took::Empty => None,
+        RingTaken::Missed(missed) => Some(Received::Missed(missed)),
+        RingTaken::Closed => Some(Received::Closed),
+        RingTaken::Empty => None,
     }
 }
 
@@ -84,11 +84,11 @@ impl<T> Reader<T> {
         (&**self.seat, &mut self.next)
     }
 
-    pub(super) fn try_receive(&mut self) -> Option<Got<T>> {
+    pub(super) fn try_receive(&mut self) -> Option<Received<T>> {
         receive(&mut self.seat.lock(), &mut self.next)
     }
 
-    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Got<T>> {
+    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Received<T>> {
         let next = &mut self.next;
         poll_seat(&mut self.seat, RECEIVERS, |_, locked| receive(locked, next), cx)
     }
@@ -133,17 +133,17 @@ impl<T> Drop for Reader<T> {
         let last = loop {
             let mut locked = self.seat.lock();
             match receive(&mut locked, &mut self.next) {
-                Some(Got::Message(message, waker)) => {
+                Some(Received::Message(message, waker)) => {
                     drop(locked);
                     // Caught, because this receiver must be uncounted even if the destructor panics.
                     let dropped = Panic::catch(|| drop(message));
                     panic = panic.or(dropped.err());
                     wake_if_any(waker);
                 }
-                Some(Got::Missed(_)) => {}
+                Some(Received::Missed(_)) => {}
                 // Under the same lock as the failed `receive`: no message that counts this receiver can come
                 // in between.
-                Some(Got::Closed) | None => {
+                Some(Received::Closed) | None => {
                     let ring = locked.state();
                     ring.receivers -= 1;
                     break ring.receivers == 0;

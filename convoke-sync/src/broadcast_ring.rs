@@ -41,10 +41,10 @@ struct Entry<T> {
 }
 
 /// Result of an attempt to receive.
-pub(super) enum Took<T> {
+pub(super) enum RingTaken<T> {
     /// The message, which others have received, or still receive. A slot is free if `is_last` is true.
     Message {
-        message: Received<T>,
+        message: RingMessage<T>,
         is_last: bool,
     },
     /// The number of messages that were dropped before this receiver has received them.
@@ -54,14 +54,14 @@ pub(super) enum Took<T> {
 }
 
 /// A received message.
-pub(super) enum Received<T> {
+pub(super) enum RingMessage<T> {
     /// The message alone. Its shelf is freed with it if there are enough spare ones.
     Owned { message: T, _surplus: Option<Shelf<T>> },
     /// Others read it at this moment.
     Shared(Shelf<T>),
 }
 
-impl<T: Clone> Received<T> {
+impl<T: Clone> RingMessage<T> {
     /// Returns the message. Clones it if necessary, so the lock must not be held.
     pub(super) fn into_message(self) -> T {
         match self {
@@ -108,44 +108,44 @@ impl<T> Ring<T> {
     /// Removes the oldest message, which some receivers then miss. The caller must drop the result after it
     /// has released the lock.
     #[must_use = "dropped without the lock"]
-    pub(super) fn evict(&mut self) -> Option<Received<T>> {
+    pub(super) fn evict(&mut self) -> Option<RingMessage<T>> {
         let evicted = self.entries.pop_front()?;
         self.oldest += 1;
         Some(self.clear(evicted.shelf))
     }
 
     /// Takes the message with sequence number `next`, counts it as received, and advances `next`.
-    pub(super) fn take(&mut self, next: &mut u64) -> Took<T> {
+    pub(super) fn take(&mut self, next: &mut u64) -> RingTaken<T> {
         if let missed @ 1.. = self.oldest.saturating_sub(*next) {
             *next = self.oldest;
-            return Took::Missed(missed);
+            return RingTaken::Missed(missed);
         }
         let Some(entry) = self.entries.get_mut((*next - self.oldest) as usize) else {
-            return if self.closed { Took::Closed } else { Took::Empty };
+            return if self.closed { RingTaken::Closed } else { RingTaken::Empty };
         };
         *next += 1;
         entry.left -= 1;
         if entry.left > 0 {
-            return Took::Message { message: Received::Shared(entry.shelf.clone()), is_last: false };
+            return RingTaken::Message { message: RingMessage::Shared(entry.shelf.clone()), is_last: false };
         }
         // A receiver that is left at an earlier message is left at this one, too. So there is no earlier one.
         let Some(entry) = self.entries.pop_front() else { unreachable!("the entry was found above") };
         self.oldest += 1;
-        Took::Message { message: self.clear(entry.shelf), is_last: true }
+        RingTaken::Message { message: self.clear(entry.shelf), is_last: true }
     }
 
     /// Takes the message off a shelf, and keeps the shelf, unless others still read it.
-    fn clear(&mut self, mut shelf: Shelf<T>) -> Received<T> {
+    fn clear(&mut self, mut shelf: Shelf<T>) -> RingMessage<T> {
         match Arc::get_mut(&mut shelf).and_then(Option::take) {
             Some(message) => {
                 // The spare ones never need more memory than was allocated at first.
                 if self.spare.len() == self.capacity {
-                    return Received::Owned { message, _surplus: Some(shelf) };
+                    return RingMessage::Owned { message, _surplus: Some(shelf) };
                 }
                 self.spare.push(shelf);
-                Received::Owned { message, _surplus: None }
+                RingMessage::Owned { message, _surplus: None }
             }
-            None => Received::Shared(shelf),
+            None => RingMessage::Shared(shelf),
         }
     }
 

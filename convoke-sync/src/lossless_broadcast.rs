@@ -14,9 +14,9 @@ use convoke_core::raw::{Pause, wake_if_any};
 use futures_core::Stream;
 
 use super::blocking;
-use super::broadcast_halves::{Got, Reader, Writer, accessors, close, halves, receive};
+use super::broadcast_halves::{Reader, Received, Writer, accessors, close, halves, receive};
 use super::broadcast_ring::{RECEIVERS, Ring, SENDERS, Shelf, shelve, unshelve};
-pub use super::channel::{SendError, TryReceiveError, TrySendError};
+pub use super::channel::{SendError, TryRecvError, TrySendError};
 use super::until::{Guard, until, until_turn};
 
 /// Creates a channel that holds up to `capacity` messages that some receiver has not received yet. When it is
@@ -131,14 +131,14 @@ impl<T> Sender<T> {
 }
 
 /// Wakes the sender, if any, and returns the message, or `None` at the end. Called without the lock.
-fn into_message<T: Clone>(got: Got<T>) -> Option<T> {
+fn into_message<T: Clone>(got: Received<T>) -> Option<T> {
     match got {
-        Got::Message(message, waker) => {
+        Received::Message(message, waker) => {
             wake_if_any(waker);
             Some(message.into_message())
         }
-        Got::Closed => None,
-        Got::Missed(_) => unreachable!("a message stays until all have received it"),
+        Received::Closed => None,
+        Received::Missed(_) => unreachable!("a message stays until all have received it"),
     }
 }
 
@@ -174,9 +174,9 @@ impl<T: Clone> Receiver<T> {
     ///
     /// # Panics
     /// If cloning the message panics.
-    pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
-        let got = self.0.try_receive().ok_or(TryReceiveError::Empty)?;
-        into_message(got).ok_or(TryReceiveError::Closed)
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        let got = self.0.try_receive().ok_or(TryRecvError::Empty)?;
+        into_message(got).ok_or(TryRecvError::Closed)
     }
 }
 

@@ -11,8 +11,7 @@ use futures_core::Stream;
 use super::blocking;
 use super::channel::{LISTENERS, LISTS, Queue};
 pub use super::channel::{
-    OwnedSendPermit, Receive, Reserve, SendError, SendMessage, SendPermit, Sender, TryReceiveError,
-    TrySendError,
+    OwnedSendPermit, Receive, Reserve, SendError, SendMessage, SendPermit, Sender, TryRecvError, TrySendError,
 };
 use super::seat::Seat;
 use super::until::poll_seat;
@@ -112,7 +111,7 @@ impl<T> Receiver<T> {
     }
 
     /// Receives the next message, if there is one.
-    pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.0.try_receive()
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use convoke_core::raw::{Pause, SpinLock, budget, discard, wake_if_any};
 
 use super::blocking;
-pub use super::channel::{Closed, SendError, TryReceiveError};
+pub use super::channel::{Closed, SendError, TryRecvError};
 
 /// Creates a channel for a single message. The receiver is a future: await it, or a reference to it.
 ///
@@ -89,11 +89,11 @@ impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> OneshotState<T> {
     /// Takes the message, or says why there is none.
-    fn take(&mut self) -> Result<T, TryReceiveError> {
+    fn take(&mut self) -> Result<T, TryRecvError> {
         match self.message.take() {
             Some(message) => Ok(message),
-            None if self.sender.open && self.receiver.open => Err(TryReceiveError::Empty),
-            None => Err(TryReceiveError::Closed),
+            None if self.sender.open && self.receiver.open => Err(TryRecvError::Empty),
+            None => Err(TryRecvError::Closed),
         }
     }
 }
@@ -224,8 +224,8 @@ impl<T> Receiver<T> {
     pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
         let check = |state: &mut OneshotState<T>| match state.take() {
             Ok(message) => Some(Some(message)),
-            Err(TryReceiveError::Closed) => Some(None),
-            Err(TryReceiveError::Empty) => None,
+            Err(TryRecvError::Closed) => Some(None),
+            Err(TryRecvError::Empty) => None,
         };
         Waits { shared: &*self.shared, half: receiving, pause: Pause::here(), check, waits: false }
     }
@@ -250,7 +250,7 @@ impl<T> Receiver<T> {
     }
 
     /// Returns the message if it was sent.
-    pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.shared.lock().take()
     }
 
@@ -291,8 +291,8 @@ impl<T> Future for Receiver<T> {
         let Self { shared, pause } = &mut *self;
         let check = |state: &mut OneshotState<T>| match state.take() {
             Ok(message) => Some(Ok(message)),
-            Err(TryReceiveError::Closed) => Some(Err(Closed)),
-            Err(TryReceiveError::Empty) => None,
+            Err(TryRecvError::Closed) => Some(Err(Closed)),
+            Err(TryRecvError::Empty) => None,
         };
         poll(shared, receiving, pause, check, cx)
     }

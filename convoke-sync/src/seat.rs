@@ -24,7 +24,7 @@ pub(crate) unsafe trait HasWaitQueue<const LISTS: usize> {
     fn wait_queue(&self) -> &WaitQueue<Self::State, Self::Payload, LISTS>;
 }
 
-// SAFETY: it is the whole.
+// SAFETY: `wait_queue` below returns `self`, the same queue each time.
 unsafe impl<S, P, const LISTS: usize> HasWaitQueue<LISTS> for WaitQueue<S, P, LISTS> {
     type State = S;
     type Payload = P;

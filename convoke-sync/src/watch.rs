@@ -61,7 +61,7 @@ struct SharedValue<T> {
     queue: WaitQueue<WatchState, (), 2>,
 }
 
-// SAFETY: it is the field `queue`.
+// SAFETY: `wait_queue` below always borrows the field `queue`, which is never replaced: the value is behind an `Arc`.
 unsafe impl<T> HasWaitQueue<2> for SharedValue<T> {
     type State = WatchState;
     type Payload = ();

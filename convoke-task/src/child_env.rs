@@ -28,8 +28,8 @@ impl<F> ChildInEnv<F> {
     }
 }
 
-// SAFETY: the receiver is completed once, by the receiver of the task in the slot, after that task has
-// completed and the slot is cleared.
+// SAFETY: `ChildReceiver` is the only one that completes the receiver above. A task completes its receiver once, and
+// `ChildReceiver::complete` has cleared the slot, and with it the task, before it does so.
 unsafe impl<F: Future<Output: Send> + Send> Adoptable for ChildInEnv<F> {
     type Value = F::Output;
     type Error = Never;
@@ -47,8 +47,11 @@ unsafe impl<F: Future<Output: Send> + Send> Adoptable for ChildInEnv<F> {
     }
 }
 
-/// The operation of a [`ChildInEnv`]. Its fields belong to `start` until the task is started, then to the
-/// task's receiver.
+/// The operation of a [`ChildInEnv`]. The rules of who may touch which field:
+/// 1. Every field belongs to `start` until it starts the task, its last step.
+/// 2. Then every field belongs to the task's receiver. Until it completes it only reads `env`.
+/// 3. The operation stays where it is, and alive, until the receiver above is completed, the last step of the
+///    task's receiver.
 pub struct ChildOperation<F: Future + Send> {
     child: UnsafeCell<Option<ChildInEnv<F>>>,
     receiver: UnsafeCell<Option<AdoptedReceiver<F::Output, Never>>>,
@@ -57,13 +60,12 @@ pub struct ChildOperation<F: Future + Send> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: each field belongs to one thread at a time, as said at the type, and all of them are `Send`.
+// SAFETY: rules 1 and 2 give each field to one thread at a time, and all of them are `Send`.
 unsafe impl<F: Future<Output: Send> + Send> Send for ChildOperation<F> {}
 
 impl<F: Future<Output: Send> + Send> Operation for ChildOperation<F> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved out of the pin. Every field belongs to `start` until the task is
-        // started, its last step. The receiver's environment outlives the scoped one, which is dropped before
+        // SAFETY: the operation is not moved out of the pin. Rule 1: the task is started in the last line. The receiver's environment outlives the scoped one, which is dropped before
         // the receiver is completed.
         unsafe {
             let this = NonNull::from(self.get_unchecked_mut());
@@ -79,13 +81,14 @@ impl<F: Future<Output: Send> + Send> Operation for ChildOperation<F> {
 /// The receiver of the task, which passes the outcome on.
 struct ChildReceiver<F: Future + Send>(NonNull<ChildOperation<F>>);
 
-// SAFETY: any thread may complete it, once; the operation is alive until then.
+// SAFETY: rule 2 gives the fields to whichever thread completes it, all of them are `Send`, and rule 3 keeps the
+// operation alive until then.
 unsafe impl<F: Future<Output: Send> + Send> Send for ChildReceiver<F> {}
 
 impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildReceiver<F> {
     fn complete(self, outcome: Outcome<F::Output>) {
-        // SAFETY: the task has completed, so every field belongs to this receiver. The completion, which may
-        // destroy the operation, is the last step.
+        // SAFETY: rule 2: the task calls this once, when it has completed, so every field belongs to this
+        // receiver. Rule 3: the completion, which may destroy the operation, is the last step.
         unsafe {
             let parts = self.0.as_ref();
             let outcome = parts.task.clear_after(outcome);
@@ -98,8 +101,8 @@ impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildRec
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: `start` has set the environment before it started the task, and it stays until the task has
-        // completed.
+        // SAFETY: rule 2: `start` has set the environment before it started the task, and only `complete`, which
+        // uses this receiver up, takes it.
         unsafe { (*self.0.as_ref().env.get_const()).as_ref().expect("made by `start`") }
     }
 }

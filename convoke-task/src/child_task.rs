@@ -23,6 +23,9 @@ use crate::task::{After, Ending, Inside, Leaving, Left, OutcomeSlot, ParentLink,
 /// Makes a future a task of its own, which starts when it is awaited, launched, or passed to `sync_wait`. It
 /// is a sender.
 ///
+/// Use this if a future is to have a name, a place in the tree or a budget of its own, or becomes a sender. Use
+/// a [`scope`](crate::scope()) to start it beside others.
+///
 /// - *Completes with* what the future returns. Stopped, if something in it was stopped and that was not
 ///   caught; panicked, if it panicked.
 /// - *If dropped* before it was started, the future is dropped unpolled.
@@ -176,7 +179,7 @@ impl<T, R: OnComplete<Outcome<T>>> After for Complete<R, T> {
     }
 }
 
-// SAFETY: contract 1: it has no link of its own.
+// SAFETY: contract 1: `own_link` is the provided one, which returns none. Contract 2: `ASKED_FOR` is false, as provided.
 unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for ToReceiver<F, R> {
     type After = Complete<R, F::Output>;
 

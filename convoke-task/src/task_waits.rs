@@ -21,12 +21,13 @@ impl TaskWaits {
     }
 }
 
-// SAFETY: any thread may release adopted memory.
+// SAFETY: `OwnerRef::release`, the only use of the memory, in `drop`, may be called on any thread: operations that are
+// adopted end on any.
 unsafe impl Send for TaskWaits {}
 
 impl Drop for TaskWaits {
     fn drop(&mut self) {
-        // SAFETY: `new` got the memory from `adopt`, and nothing is stored in it. It is released once.
+        // SAFETY: `new` got the memory from `adopt`, and nothing is stored in it. A value is dropped once.
         unsafe { OwnerRef::release(self.0) };
     }
 }

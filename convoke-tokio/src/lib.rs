@@ -22,7 +22,8 @@
 //!     }
 //! }
 //!
-//! /// A handler: a future of tokio's. One of axum turns `Stopped` into a response, such as 503.
+//! /// A handler: a future of tokio's. One of axum turns `Stopped` into a
+//! /// response, such as 503.
 //! async fn order() -> Result<u32, Stopped> {
 //!     run(async {
 //!         using(Transaction, async |_transaction| {

@@ -15,10 +15,10 @@ use tokio::time::{Sleep, sleep_until};
 
 use crate::task_waker::TaskWaker;
 
-/// Largest number of pieces of work that one poll of a tokio task runs. Then the task lets others run. All
-/// pieces of a poll share the budget of that poll, and a future of tokio's that finds it spent wakes itself at
-/// once: without a bound the poll would not end. The poll also ends when tokio's budget is spent.
-pub const PIECES_PER_POLL: usize = 64;
+/// The bound of one poll of a tokio task. All pieces of a poll share the tokio budget of that poll, and a future of
+/// tokio's that finds it spent wakes itself at once: without a bound the poll would not end. The poll also ends
+/// when tokio's budget is spent.
+pub use convoke_exec::PIECES_PER_POLL;
 
 /// A loop that can be run step by step.
 pub(crate) trait StepLoop {

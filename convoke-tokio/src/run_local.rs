@@ -65,7 +65,7 @@ enum LocalRunState<F, T: 'static> {
     NotBegun(F, Options),
     Alone {
         chain: Chain<RunLoop, T>,
-        heir: Heir<T>,
+        owner: OutcomeOwner<T>,
     },
     /// Inside a task of Convoke's.
     Nested(Pin<Box<dyn Future<Output = Result<T, Stopped>>>>),
@@ -102,11 +102,11 @@ impl<F: Future<Output = T> + 'static, T: 'static> LocalRunState<F, T> {
         }
         let runtime = current_runtime(options.location).id();
         // First, as it panics outside a `LocalSet`.
-        let heir = Heir::spawn();
+        let owner = OutcomeOwner::spawn();
         let chain = Chain::start(spare_loops::take(), runtime, &options, |run_loop: &RunLoop, launch| {
             run_loop.on_owner_thread(|| launch.start_local(future))
         });
-        Self::Alone { chain, heir }
+        Self::Alone { chain, owner }
     }
 }
 
@@ -139,62 +139,62 @@ impl<F: Future<Output: 'static> + 'static> Future for RunLocal<F> {
 
 impl<F: Future<Output: 'static> + 'static> Drop for RunLocal<F> {
     fn drop(&mut self) {
-        if let LocalRunState::Alone { chain, heir } =
+        if let LocalRunState::Alone { chain, owner } =
             core::mem::replace(&mut self.state, LocalRunState::Ended)
             && !chain.has_ended()
         {
             chain.request_stop(StopReason::Abandoned);
-            heir.inherit(chain);
+            owner.inherit(chain);
         }
     }
 }
 
 /// A task of the `LocalSet` that awaits the chain if its future is dropped. It is spawned when the chain starts: a
 /// destructor could neither find out whether there is a `LocalSet` nor report that there is none.
-struct Heir<T: 'static>(Rc<RefCell<Estate<T>>>);
+struct OutcomeOwner<T: 'static>(Rc<RefCell<OwnedOutcome<T>>>);
 
-struct Estate<T: 'static> {
+struct OwnedOutcome<T: 'static> {
     chain: Option<Chain<RunLoop, T>>,
     waker: Option<Waker>,
-    /// Set when the chain has ended without the heir, or the heir was dropped.
+    /// Set when the chain has ended without the owner, or the owner was dropped.
     is_settled: bool,
 }
 
-impl<T: 'static> Heir<T> {
+impl<T: 'static> OutcomeOwner<T> {
     fn spawn() -> Self {
-        let estate = Rc::new(RefCell::new(Estate { chain: None, waker: None, is_settled: false }));
-        drop(tokio::task::spawn_local(Inherits { estate: estate.clone(), chain: None }));
-        Self(estate)
+        let outcome = Rc::new(RefCell::new(OwnedOutcome { chain: None, waker: None, is_settled: false }));
+        drop(tokio::task::spawn_local(Inherits { outcome: outcome.clone(), chain: None }));
+        Self(outcome)
     }
 
     /// Gives the chain to the task. If the `LocalSet` was dropped, the chain is.
     fn inherit(&self, chain: Chain<RunLoop, T>) {
-        let mut estate = self.0.borrow_mut();
-        let (chain, waker) = if estate.is_settled {
+        let mut outcome = self.0.borrow_mut();
+        let (chain, waker) = if outcome.is_settled {
             (Some(chain), None)
         } else {
-            estate.chain = Some(chain);
-            (None, estate.waker.take())
+            outcome.chain = Some(chain);
+            (None, outcome.waker.take())
         };
-        drop(estate);
+        drop(outcome);
         drop(chain);
         waker.into_iter().for_each(Waker::wake);
     }
 }
 
-impl<T: 'static> Drop for Heir<T> {
+impl<T: 'static> Drop for OutcomeOwner<T> {
     fn drop(&mut self) {
-        let mut estate = self.0.borrow_mut();
-        estate.is_settled |= estate.chain.is_none();
-        let waker = estate.waker.take();
-        drop(estate);
+        let mut outcome = self.0.borrow_mut();
+        outcome.is_settled |= outcome.chain.is_none();
+        let waker = outcome.waker.take();
+        drop(outcome);
         waker.into_iter().for_each(Waker::wake);
     }
 }
 
 /// The future of the task.
 struct Inherits<T: 'static> {
-    estate: Rc<RefCell<Estate<T>>>,
+    outcome: Rc<RefCell<OwnedOutcome<T>>>,
     chain: Option<Chain<RunLoop, T>>,
 }
 
@@ -202,17 +202,17 @@ impl<T: 'static> Future for Inherits<T> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Self { estate, chain } = &mut *self;
+        let Self { outcome, chain } = &mut *self;
         if chain.is_none() {
             let waker = cx.waker().clone();
-            let mut estate = estate.borrow_mut();
-            *chain = estate.chain.take();
+            let mut outcome = outcome.borrow_mut();
+            *chain = outcome.chain.take();
             if chain.is_none() {
-                if estate.is_settled {
+                if outcome.is_settled {
                     return Poll::Ready(());
                 }
-                let before = estate.waker.replace(waker);
-                drop(estate);
+                let before = outcome.waker.replace(waker);
+                drop(outcome);
                 drop(before);
                 return Poll::Pending;
             }
@@ -223,10 +223,10 @@ impl<T: 'static> Future for Inherits<T> {
 
 impl<T: 'static> Drop for Inherits<T> {
     fn drop(&mut self) {
-        let mut estate = self.estate.borrow_mut();
-        estate.is_settled = true;
-        let left = (estate.chain.take(), estate.waker.take());
-        drop(estate);
+        let mut outcome = self.outcome.borrow_mut();
+        outcome.is_settled = true;
+        let left = (outcome.chain.take(), outcome.waker.take());
+        drop(outcome);
         drop(left);
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime;
 
 /// The number of calls of one round.

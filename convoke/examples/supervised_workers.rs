@@ -61,7 +61,7 @@ async fn work(worker: &'static Worker, desk: Desk) -> Result<Done, Jammed> {
         .await?;
         jobs += 1;
     }
-    desk.note(worker.name, format!("goes home, {jobs} done since the last start"));
+    desk.note(worker.name, format!("leaves, {jobs} done since the last start"));
     Ok(Done { name: worker.name, jobs })
 }
 
@@ -209,7 +209,7 @@ fn print(desk: &Desk, report: &ReportFailure<Done, Jammed>) {
         let failure = report.failures.iter().find(|failure| failure.name() == Some(worker.name));
         let end = match failure {
             Some(failure) => format!("given up: {}", what(failure)),
-            None => "went home".to_owned(),
+            None => "left".to_owned(),
         };
         println!("{:<7} {jobs:>5}  {:>8}  {end}", worker.name, desk.restarts(worker.name));
     }

@@ -1,4 +1,4 @@
-//! The names that most applications need: `use convoke::prelude::*;`. `ThreadPool` is among them with the feature `pool`.
+//! The names that most applications need, at most 25: `use convoke::prelude::*;`. `ThreadPool` is among them with the feature `pool`.
 
 pub use convoke_core::{Never, Outcome, StopReason, StopSource};
 #[cfg(feature = "pool")]
@@ -12,4 +12,4 @@ pub use convoke_task::local_scope::local_scope;
 pub use convoke_task::scope::{Scope, scope};
 pub use convoke_task::select;
 pub use convoke_task::together::{join, race, try_join};
-pub use convoke_task::{Stopped, catch_stopped, checkpoint, run_on};
+pub use convoke_task::{Stopped, catch_stopped, checkpoint};

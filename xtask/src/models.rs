@@ -14,7 +14,7 @@ pub(crate) const MODELS: [&str; 6] = ["-p", "convoke-models", "--features", "loo
 pub(crate) enum Depth {
     /// At most two, and one in models that take long. Two find nearly all bugs that any number finds.
     Short,
-    /// As many as each model says, and three where it says nothing.
+    /// The model's own number of preemptions, or three.
     Whole,
 }
 

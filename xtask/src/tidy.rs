@@ -35,7 +35,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             unsafe_blocks::check(workspace, bless)
         }),
         Step::new("safety", "SAFETY comments name a fact", || safety_comments::check(workspace)),
-        Step::new("type-names", "nothing depends on the name of a type", || type_names::check(workspace)),
+        Step::new("type-names", "nothing depends on the name of a type, or on the order of variants", || {
+            type_names::check(workspace)
+        }),
         Step::new("pinned-fields", "no field is read beside a projection of a pinned `self`", || {
             pinned_fields::check(workspace)
         }),

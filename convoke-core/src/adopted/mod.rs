@@ -30,23 +30,23 @@
 //! | `operation.rs` | [`Operation`] and [`OnComplete`], the two ends of connected work |
 //! | `rendezvous.rs` | the state machine of future and operation |
 //! | `slot.rs` | [`Slot`], memory for a child operation |
-//! | `handshake.rs` | [`Handshake`], the rendezvous of starting and completing a child |
+//! | `start_rendezvous.rs` | [`StartRendezvous`], the rendezvous of starting and completing a child |
 //! | `work_ref.rs` | [`WorkRef`], a pointer to work that is under way |
 
 #![allow(unsafe_code)]
 
 mod future;
-mod handshake;
 mod operation;
 mod rendezvous;
 mod slot;
+mod start_rendezvous;
 mod work_ref;
 
 pub use future::{Adoptable, AdoptedFuture, polled_again, stop_frame};
-pub use handshake::Handshake;
 pub use operation::{OnComplete, Operation};
 pub use rendezvous::{Abandon, Complete, Peek, Rendezvous, Wait};
 pub use slot::{Slot, abort_on_unwind};
+pub use start_rendezvous::StartRendezvous;
 pub use work_ref::WorkRef;
 
 use core::alloc::Layout;

@@ -79,8 +79,7 @@ impl ActingOwner {
         acting
     }
 
-    /// Makes this thread the acting owner, with wakes to run. If another thread is, leaves the wakes to it
-    /// and returns `None`.
+    /// Makes this thread the acting owner, with wakes to run. Returns `None` if another thread is the acting owner; that thread then handles the wakes.
     pub(super) fn enter(owner: &Arc<SharedOwner>) -> Option<Self> {
         if owner.id() == OwnerId::NONE {
             return None;

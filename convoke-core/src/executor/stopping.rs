@@ -10,8 +10,8 @@ use crate::Panic;
 use crate::scoped_ref::ScopedRef;
 use crate::sync::thread_local;
 
-/// The number of levels that work is stopped deep at once. More than one, so that almost all work is stopped
-/// before the code that posts it goes on.
+/// The maximum depth of nested stops on one stack. It is more than one, so that most work is stopped before the code that
+/// posted it goes on.
 const MAX_DEPTH: usize = 32;
 
 /// The outermost call of [`Runnable::stop`] on this thread, on its stack.

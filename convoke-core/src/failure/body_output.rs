@@ -100,6 +100,14 @@ impl<T> BodyOutput for Option<T> {
     }
 }
 
+/// A `Ready` is what its value is, because `?` returns an `Err` or a `None` in it early, too. `Pending` is no failure.
+impl<T: BodyOutput> BodyOutput for Poll<T> {
+    #[inline]
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Ready(value) if value.is_failure())
+    }
+}
+
 /// A body that never returns: `T` is `!`, which stable Rust can name only as the return type of a function.
 // The condition goes through `FnOnce`, because the compiler knows all its implementations for function
 // pointers, also in other crates. With a trait of our own in its place (`<fn() -> ! as Returns>::Output`),
@@ -133,7 +141,7 @@ never_failures! {
     [] ThreadId, [] ExitCode, [] ExitStatus, [] std::process::Output, [] std::io::Error, [] Waker,
     [T] Wrapping<T>, [T] Saturating<T>,
     // A value that says how a loop ended. `Break` is as good an end as `Continue`.
-    [B, C] ControlFlow<B, C>, [T] Poll<T>,
+    [B, C] ControlFlow<B, C>,
     // The end of other work, which the body reports and has not failed with: `?` does not return it.
     [V, E] Outcome<V, E>,
     [] Never, [] Panic, [] StopReason, [] StopSource, [] StopToken, [] Env, [] ExecutorRef,
@@ -168,6 +176,13 @@ mod tests {
         assert!(!vec![None::<u8>].is_failure() && !(None::<u8>, 1).is_failure());
         assert!(!ControlFlow::<u8, u8>::Break(1).is_failure());
         assert!(!Outcome::<u8, u8>::Error(1).is_failure());
+    }
+
+    #[test]
+    fn a_poll_fails_with_what_it_is_ready_with() {
+        assert!(Poll::Ready(Err::<u8, u8>(1)).is_failure() && Poll::Ready(None::<u8>).is_failure());
+        assert!(!Poll::Ready(Ok::<u8, u8>(1)).is_failure() && !Poll::Ready(()).is_failure());
+        assert!(!Poll::<Result<u8, u8>>::Pending.is_failure());
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Bounded {
         let Some(base) = system::allocate(layout) else { std::alloc::handle_alloc_error(layout) };
         let mut holes = Holes { first: None, free: 0 };
         if layout.size() > 0 {
-            // SAFETY: the whole region is ours, and in no hole yet.
+            // SAFETY: `system::allocate` has just returned this memory, with this size, and `holes` was made empty above.
             unsafe { holes.release(base, layout.size()) };
         }
         Self { region: Arc::new(Region { base, layout, holes: Mutex::new(holes) }) }

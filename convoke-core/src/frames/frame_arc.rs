@@ -51,7 +51,8 @@ impl<T> Memory<T> {
 impl<T> Drop for Memory<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: it came from there with this layout, and nothing is in it.
+        // SAFETY: `allocate` of this allocator returned the memory for this layout. `new` drops this only if `make` has
+        // panicked, so no value is in it; `into_inner` and `destroy` drop it after they took the value out.
         unsafe { self.allocator.deallocate(self.counted.cast(), Layout::new::<Counted<T>>()) };
     }
 }
@@ -176,7 +177,8 @@ impl<T> FrameArc<T> {
     /// destructor is copied to wherever a reference is dropped.
     #[inline(never)]
     fn destroy(&mut self) {
-        // SAFETY: the destructor of the last reference has called this.
+        // SAFETY: `Drop::drop`, the only caller, was told by `release` that this was the last reference. It does not come back,
+        // so the value is dropped once.
         unsafe {
             let _memory = Memory { allocator: self.counted().allocator.clone(), counted: self.counted };
             self.counted.drop_in_place();
@@ -184,7 +186,8 @@ impl<T> FrameArc<T> {
     }
 
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: `self` is a counted reference.
+        // SAFETY: each `FrameArc` stands for one of `references`, and the memory is freed only when `release` has counted
+        // the last one down.
         unsafe { self.counted.as_ref() }
     }
 }

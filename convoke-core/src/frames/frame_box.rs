@@ -29,9 +29,9 @@ pub struct FrameBox<T: ?Sized> {
     _owned: PhantomData<T>,
 }
 
-// SAFETY: it owns the value, as a `Box` does.
+// SAFETY: `value` is used through the box alone, which owns it (`new` took it by value), and the allocator is `Send`.
 unsafe impl<T: Send + ?Sized> Send for FrameBox<T> {}
-// SAFETY: `&FrameBox<T>` gives no more than `&T`, as with a `Box`.
+// SAFETY: what a shared box gives is a `&T` and its address, and the allocator is `Sync`.
 unsafe impl<T: Sync + ?Sized> Sync for FrameBox<T> {}
 
 // The value does not move when the box does.

@@ -46,24 +46,27 @@ impl<T: FrameWake> Functions<T> {
     }
 
     unsafe fn clone(data: *const ()) -> RawWaker {
-        // SAFETY: the waker that is cloned is alive, and keeps its reference.
+        // SAFETY: the contract of `RawWaker`: this borrows the waker that is cloned, which is alive. `ManuallyDrop` leaves it
+        // its reference.
         let other = ManuallyDrop::new(unsafe { Self::reference(data) });
         core::mem::forget(FrameArc::clone(&other));
         Self::waker(data)
     }
 
     unsafe fn wake(data: *const ()) {
-        // SAFETY: the waker is used up.
+        // SAFETY: the contract of `RawWaker`: this uses a waker up, and is called once for it. `waker` gave it this table
+        // with its data.
         T::wake(&unsafe { Self::reference(data) });
     }
 
     unsafe fn wake_by_ref(data: *const ()) {
-        // SAFETY: the waker is alive, and keeps its reference.
+        // SAFETY: the contract of `RawWaker`: this borrows a waker, which is alive. `ManuallyDrop` leaves it its reference.
         T::wake(&ManuallyDrop::new(unsafe { Self::reference(data) }));
     }
 
     unsafe fn drop(data: *const ()) {
-        // SAFETY: the waker is used up.
+        // SAFETY: the contract of `RawWaker`: this uses a waker up, and is called once for it. `waker` gave it this table
+        // with its data.
         drop(unsafe { Self::reference(data) });
     }
 }

@@ -24,6 +24,10 @@ use crate::intrusive_list::{IntrusiveList, Linked, Links};
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::thread;
 
+/// The largest number of handles that can request a stop. A thread that is refused one counts it for a moment;
+/// there are fewer threads than fit between this and an overflow.
+const MOST_SOURCES: u32 = i32::MAX as u32;
+
 /// The state of one source, on the heap or in an operation.
 pub(crate) struct StopState {
     /// Set once, together with the reason. Answers the most frequent question without the lock.
@@ -151,8 +155,20 @@ impl StopState {
     }
 
     /// Counts another handle that can request a stop. The caller has one.
+    ///
+    /// # Panics
+    /// If there are `MOST_SOURCES`, because clones were forgotten. Nothing is counted then.
     pub(super) fn source_added(&self) {
-        self.sources.fetch_add(1, Ordering::Relaxed);
+        if self.sources.fetch_add(1, Ordering::Relaxed) >= MOST_SOURCES {
+            self.refuse_source();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_source(&self) -> ! {
+        self.sources.fetch_sub(1, Ordering::Relaxed);
+        panic!("more than {MOST_SOURCES} handles to one stop source: clones were forgotten, not dropped");
     }
 
     /// Counts a handle less.
@@ -337,5 +353,22 @@ enum Begun {
 impl fmt::Debug for StopState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StopState").field("reason", &self.reason()).field("deadline", &self.deadline).finish()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_sources_that_would_overflow_is_refused_and_a_stop_stays_possible() {
+        let state = StopState::new(None);
+        state.sources.store(u32::MAX / 2, Ordering::Relaxed);
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| state.source_added()));
+        assert!(refused.is_err(), "it was counted beyond what there can be");
+        assert_eq!(state.sources.load(Ordering::Relaxed), u32::MAX / 2);
+        assert!(state.stop_possible());
+        state.source_dropped();
+        state.source_added();
     }
 }

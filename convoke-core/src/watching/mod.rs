@@ -7,7 +7,7 @@
 //! - A thread that polls a task calls [`polls`] first, and [`watch`] if that returns false.
 //! - A thread that runs a loop inside a poll calls [`set_aside`] first, and keeps the result until the loop
 //!   ends.
-//! - A diagnosis calls [`begin`] and [`end`], on any thread. In between it takes a [`Mark`] and visits the
+//! - A diagnosis calls [`begin`] and [`end`], on any thread. In between it takes a [`PolledMark`] and visits the
 //!   threads by it.
 
 #[cfg(feature = "loom")]
@@ -17,7 +17,7 @@ mod threads;
 #[cfg(feature = "loom")]
 use no_threads as threads;
 
-pub use threads::{MARKS, Mark, PolledTask, SetAside, polls, set_aside, watch};
+pub use threads::{MARKS, PolledMark, PolledTask, SetAside, polls, set_aside, watch};
 
 // Not loom's: a model has no `static`. Models turn it on before they begin.
 use std::sync::atomic::{AtomicUsize, Ordering};

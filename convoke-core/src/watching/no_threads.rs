@@ -32,7 +32,7 @@ pub fn set_aside() -> SetAside {
 
 /// A mark, of which a model has any number.
 #[derive(Debug)]
-pub struct Mark;
+pub struct PolledMark;
 
 /// The contents of a slot, of which a model has none.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct PolledTask<'a> {
     pub same: bool,
 }
 
-impl Mark {
+impl PolledMark {
     /// Returns a mark.
     pub fn take() -> Option<Self> {
         Some(Self)

@@ -133,7 +133,7 @@ static TAKEN: AtomicU8 = AtomicU8::new(0);
 
 /// One of the low bits: rule 1. There are three, so that at most three diagnoses can watch at a time.
 #[derive(Debug)]
-pub struct Mark(u8);
+pub struct PolledMark(u8);
 
 /// The contents of a slot.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ pub struct PolledTask<'a> {
     pub same: bool,
 }
 
-impl Mark {
+impl PolledMark {
     /// Takes a free bit, or returns `None` if all are taken.
     pub fn take() -> Option<Self> {
         let free = |taken: u8| {
@@ -186,7 +186,7 @@ impl Listed {
     }
 }
 
-impl Drop for Mark {
+impl Drop for PolledMark {
     fn drop(&mut self) {
         TAKEN.fetch_and(!self.0, Ordering::AcqRel);
     }

@@ -396,7 +396,7 @@ fn an_allocator_may_spawn_into_the_local_scope_that_it_is_called_for() {
         let ran = Rc::new(Cell::new(0));
         let counted = ran.clone();
         local_scope_not_send(async |s| {
-            // The list is full when a child is put there, and not when the allocator puts one there.
+            // The list is full when the test adds a child, and has room when the allocator adds one.
             s.spawn(async {});
             let (scope, spawned) = (s.clone(), counted.clone());
             from_now_on(move || {

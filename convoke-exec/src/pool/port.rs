@@ -70,7 +70,7 @@ impl LeakedPool {
 
     /// Returns the port for work of this priority.
     pub(super) fn port(&'static self, priority: Priority) -> &'static Port {
-        &self.ports.get().expect("`leak` creates the ports")[priority as usize]
+        &self.ports.get().expect("`leak` creates the ports")[priority.index()]
     }
 
     /// Closes the gate: later posts are refused. The block is freed when the posts in progress have left.

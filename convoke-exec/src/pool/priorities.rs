@@ -78,11 +78,11 @@ impl Priorities {
     /// Returns the queue for normal work that is posted from outside.
     #[inline]
     pub fn normal(&self) -> &Injector {
-        &self.queues[Priority::Normal as usize]
+        &self.queues[Priority::Normal.index()]
     }
 
     fn queue(&self, priority: Priority) -> &Injector {
-        &self.queues[priority as usize]
+        &self.queues[priority.index()]
     }
 
     /// Queues work that is posted from outside. Returns it if the queue is closed or full.

@@ -19,7 +19,18 @@ pub enum Priority {
 }
 
 impl Priority {
+    /// In the order of their indices.
     pub(super) const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
+
+    /// Returns the index into an array with one element for each priority.
+    #[inline]
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Low => 0,
+            Self::Normal => 1,
+            Self::High => 2,
+        }
+    }
 }
 
 /// Number of pieces of high priority that a thread runs in a row while other work waits. Then it runs one of

@@ -25,6 +25,7 @@ use super::{PoolExecutor, ThreadPoolBuilder};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::run_on;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let executor = pool.executor();

@@ -40,7 +40,8 @@ pub(super) struct Worker {
     stealers: Arc<[Stealer<Runnable>]>,
     /// A xorshift generator that selects the first victim.
     random: Cell<u32>,
-    /// Runs since low work and work from outside were checked first; without runs of high priority.
+    /// The number of runs since the worker last checked low-priority and outside work first. Runs of high priority
+    /// are not counted.
     runs: Cell<u32>,
     /// True if low work had its turn and the next one is for work from outside.
     low_was_served: Cell<bool>,

@@ -30,7 +30,8 @@ impl RunLoop {
     /// use convoke::prelude::*;
     ///
     /// let run_loop = RunLoop::new();
-    /// let launched = launch(&run_loop.executor()).start(async { sleep(Duration::from_millis(1)).await });
+    /// let nap = async { sleep(Duration::from_millis(1)).await };
+    /// let launched = launch(&run_loop.executor()).start(nap);
     /// let until = Instant::now() + Duration::from_millis(20);
     /// assert_eq!(run_loop.run_until(until), 2, "it began to sleep, and went on");
     /// assert!(Instant::now() >= until && launched.is_finished());

@@ -64,6 +64,7 @@ pub use sleeper::{CALLS_PER_CHECK, RUNS_PER_CHECK, Sleeper, count_call};
 /// ```
 /// use convoke::executor::RunLoop;
 /// use convoke::prelude::*;
+/// use convoke::run_on;
 ///
 /// let run_loop = RunLoop::new();
 /// let executor = run_loop.executor();

@@ -39,6 +39,7 @@ pub const RUNS_PER_TURN: usize = 256;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::run_on;
 /// use convoke::executor::Strand;
 ///
 /// let pool = ThreadPool::new(2).unwrap();

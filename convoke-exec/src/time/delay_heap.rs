@@ -4,7 +4,8 @@
 //! 1. `heap` is ordered: no item is due before the one at its parent's place, `(place - 1) / 2`.
 //! 2. `slots` has the items, each at an index that it keeps. `place` of a slot in use is its place in `heap`,
 //!    and that entry has the index of the slot. Slots that are not in use are linked through `Free`.
-//! 3. The generation of a slot counts up when its item is removed, so an old key does not find a new item.
+//! 3. The generation of a slot counts up when its item is removed, so an old key does not find a new item. A slot
+//!    whose generations are used up is not used again: its last key finds nothing for ever.
 
 use core::cmp::Ordering;
 use core::mem;
@@ -91,7 +92,7 @@ impl<T> DelayHeap<T> {
     /// Adds an item.
     ///
     /// # Panics
-    /// If there are 2³² items.
+    /// If 2³² slots are in use or used up.
     pub(super) fn insert(&mut self, value: T, at: Option<Instant>) -> DelayKey {
         let place = self.heap.len();
         let state = SlotState::Used { value, place };
@@ -104,7 +105,7 @@ impl<T> DelayHeap<T> {
                 index
             }
             None => {
-                let index = u32::try_from(self.slots.len()).expect("a delay queue has fewer than 2³² items");
+                let index = u32::try_from(self.slots.len()).expect("a delay queue has fewer than 2³² slots");
                 self.slots.push(Slot { generation: 0, state });
                 index
             }
@@ -123,9 +124,12 @@ impl<T> DelayHeap<T> {
             self.settle(place);
         }
         let slot = &mut self.slots[key.index as usize];
-        slot.generation = slot.generation.wrapping_add(1);
         let state = mem::replace(&mut slot.state, SlotState::Free { next: self.free });
-        self.free = Some(key.index);
+        // Rule 3. Without a next generation, nothing leads to the slot any more, and it stays free.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free = Some(key.index);
+        }
         match state {
             SlotState::Used { value, .. } => Some((value, removed.due.at)),
             SlotState::Free { .. } => unreachable!("rule 2: the slot had a place in the heap"),
@@ -144,6 +148,14 @@ impl<T> DelayHeap<T> {
     /// Returns the time of an item.
     pub(super) fn time_of(&self, key: DelayKey) -> Option<Option<Instant>> {
         self.place_of(key).map(|place| self.heap[place].due.at)
+    }
+
+    /// Lets the slot of an item have been used this often before. Returns the item's new key.
+    #[cfg(feature = "testing")]
+    pub(super) fn set_generation(&mut self, key: DelayKey, generation: u32) -> DelayKey {
+        assert!(self.place_of(key).is_some(), "the key finds no item");
+        self.slots[key.index as usize].generation = generation;
+        self.key_of(key.index)
     }
 
     /// Returns an item.

@@ -173,6 +173,13 @@ impl<T> DelayQueue<T> {
         self.items.first().map(|(key, _)| key)
     }
 
+    /// Lets the item's place have been used this often before, for tests of keys. Returns the item's new key.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn set_generation(&mut self, key: DelayKey, generation: u32) -> DelayKey {
+        self.items.set_generation(key, generation)
+    }
+
     /// Removes all items.
     pub fn clear(&mut self) {
         while let Some((first, _)) = self.items.first() {

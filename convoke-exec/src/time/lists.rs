@@ -8,6 +8,9 @@
 //! 3. A *chain* is a row of timers in no list, linked through `next`. In it only `next`, `at` and the
 //!    sequence number are valid.
 //!
+//! They are not `IntrusiveList`, because a timer does not know which of the wheel's lists it is in but by the number in its links,
+//! and because a whole list is taken out and split as a chain.
+//!
 //! The rules of access:
 //! 4. A timer in a list or a chain exists and stays in place: `IdleTimer::new` requires that until it is
 //!    called or disarmed, and both take it out first.

@@ -2,7 +2,7 @@
 //!
 //! A future that waits for a time holds an *alarm*: a timer and a waker. In its first poll it arms the timer
 //! with the timers of its executor. Executors whose thread sleeps, such as the run loop, have their own; all
-//! others share one thread of the process. [`timers_of`] chooses. The thread that serves the timers calls
+//! others share one thread of the process. `timers_of` chooses. The thread that serves the timers calls
 //! each one at its time, which wakes the future; dropping the future disarms the timer.
 //!
 //! | module | contents |
@@ -45,6 +45,7 @@ use convoke_core::{Env, Executor, ExecutorRef};
 /// # Panics
 /// If that thread cannot be started; and if the executor is the [`InlineExecutor`](convoke_core::InlineExecutor),
 /// which would run the work on that thread.
+#[doc(hidden)]
 pub fn timers_of(env: &Env) -> &dyn Timers {
     timers_for(env.executor())
 }
@@ -55,6 +56,7 @@ fn timers_for(executor: &ExecutorRef) -> &dyn Timers {
 }
 
 /// A time, or a duration from the start of the work.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum When {
     /// At this time.

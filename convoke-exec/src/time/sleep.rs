@@ -8,6 +8,9 @@ use super::{Sleeping, When};
 /// Waits for `duration`: `sleep(duration).await`. It is also a sender (feature `sender`). The duration is
 /// counted from its start.
 ///
+/// Use this if one wait is needed. Use [`interval`](super::interval()) for regular ones, and [`sleep_until`]
+/// for a time that is known.
+///
 /// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
 ///   executor is dropped.
 /// - *If dropped* before it was started, nothing happens.
@@ -50,6 +53,8 @@ pub fn sleep(duration: Duration) -> Sleep {
 
 /// Waits until `instant`: `sleep_until(instant).await`. It completes at once if that was already reached.
 /// Otherwise it is like [`sleep()`].
+///
+/// Use this if the time is known. Use [`sleep`] if the wait begins now.
 ///
 /// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
 ///   executor is dropped.

@@ -55,7 +55,7 @@ pub(super) struct Wheel {
 pub(super) enum Earliest {
     None,
     At(u64),
-    /// It is not before this time. A check at this time finds out more.
+    /// The next timer is due at this time or later: check again then.
     NotBefore(u64),
 }
 

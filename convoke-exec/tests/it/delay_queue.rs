@@ -161,3 +161,23 @@ async fn random_steps_agree_with_a_sorted_list() {
         );
     }
 }
+
+#[convoke::test(virtual_time)]
+async fn an_old_key_finds_no_later_item_even_if_the_generations_are_used_up() {
+    let mut queue = DelayQueue::new();
+    let first = queue.insert(1, SECOND);
+    assert_eq!(queue.remove(first), Some(1));
+    let second = queue.insert(2, SECOND);
+    let last = queue.set_generation(second, u32::MAX);
+    assert_eq!(queue.remove(last), Some(2));
+    let next = queue.insert(3, SECOND);
+    assert_eq!((queue.get(first), queue.get(last), queue.get(next)), (None, None, Some(&3)));
+    assert_eq!(
+        (queue.remove(first), queue.remove(last)),
+        (None, None),
+        "they would remove another one's item"
+    );
+    assert!(!queue.reset(last, SECOND));
+    assert_eq!(queue.remove(next), Some(3));
+    assert_eq!(queue.insert(4, SECOND), queue.peek().unwrap(), "a slot that is not used up is used again");
+}

@@ -8,6 +8,7 @@ use std::thread;
 use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::raw::Runnable;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::testing::runnable;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::order::Order;
 use convoke::executor::Limited;
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke_core::InlineExecutor;
 use convoke_core::raw::Call;

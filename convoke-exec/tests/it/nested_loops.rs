@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{NextBatch, Runnable, Sleeper, Turns};
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke::testing::runnable;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::pool::{HIGH_IN_A_ROW, OTHERS_EACH};

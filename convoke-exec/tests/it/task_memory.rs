@@ -13,6 +13,7 @@ use convoke::env::{self, Changes, Local, current, with_local};
 use convoke::executor::{BlockOn, RunLoop, reschedule};
 use convoke::prelude::*;
 use convoke::retry::{Backoff, retry};
+use convoke::run_on;
 use convoke::scope::policy::{Supervise, WaitForAll};
 use convoke::scope::scope_with;
 use convoke::sender::algorithm::schedule::schedule;

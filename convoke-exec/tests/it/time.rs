@@ -11,7 +11,7 @@ use convoke_exec::time::{sleep, sleep_until, timers_of};
 use convoke_exec::{RunLoop, Strand, ThreadPool};
 use convoke_sender::Completes;
 use convoke_sender::prelude::*;
-use convoke_sender::testing::{Connected, Gate, all_doors, completes_of, stopped_env};
+use convoke_sender::testing::{Connected, Gate, all_outcomes, completes_of, stopped_env};
 use convoke_sender::{deadline_after, deadline_at};
 use convoke_sender::{sync_wait, sync_wait_with};
 use convoke_testing::Clockwork;
@@ -303,7 +303,7 @@ fn thousands_of_sleeps_end_once_each_by_their_time_or_by_a_stop() {
 
 #[test]
 fn a_deadline_that_is_met_passes_every_outcome_on() {
-    for (outcome, sender) in all_doors(1, "e") {
+    for (outcome, sender) in all_outcomes(1, "e") {
         let clock = Clockwork::new();
         let running = Connected::with_env(deadline_after(SECOND, sender), Env::from(clock.clone())).start();
         clock.run_ready();

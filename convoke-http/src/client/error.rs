@@ -48,7 +48,9 @@ pub enum Phase {
 /// async fn book(client: &Client) -> Result<(), &'static str> {
 ///     match client.post("http://theatre/seats/7").send().await {
 ///         Ok(_) => Ok(()),
-///         Err(error) if error.may_have_been_processed() => Err("ask whether the seat is booked"),
+///         Err(error) if error.may_have_been_processed() => {
+///             Err("ask whether the seat is booked")
+///         }
 ///         Err(error) if error.is_timeout() => Err("try again later"),
 ///         Err(_) => Err("try again"),
 ///     }

@@ -13,7 +13,8 @@
 //!
 //! async fn fetch() -> io::Result<()> {
 //!     Client::run(async |client| {
-//!         let response = client.get("http://server/you").header("accept", "text/plain").send().await?;
+//!         let request = client.get("http://server/you").header("accept", "text/plain");
+//!         let response = request.send().await?;
 //!         assert!(response.status().is_success());
 //!         assert_eq!(response.text().await?, "hello /you");
 //!         Ok(())

@@ -17,7 +17,8 @@ use super::origin::Origin;
 /// ```
 /// use convoke_http::client::Proxy;
 ///
-/// let proxy = Proxy::all("http://proxy.example:3128")?.no_proxy("localhost, .internal, 10.1.2.3");
+/// let proxy = Proxy::all("http://proxy.example:3128")?;
+/// let proxy = proxy.no_proxy("localhost, .internal, 10.1.2.3");
 /// # drop(proxy);
 /// # std::io::Result::Ok(())
 /// ```

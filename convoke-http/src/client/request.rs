@@ -26,7 +26,8 @@ use crate::report::AnyError;
 /// use convoke_http::{Client, ClientError};
 ///
 /// async fn create(client: &Client, text: String) -> Result<(), ClientError> {
-///     let request = client.put("http://server/note").header("content-type", "text/plain").body(text);
+///     let request = client.put("http://server/note").header("content-type", "text/plain");
+///     let request = request.body(text);
 ///     request.send().await?.error_for_status()?;
 ///     Ok(())
 /// }

@@ -82,7 +82,7 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that bytes were received. By HTTP/2 they may be anything, and say nothing about requests.
+    /// Records that bytes were received. Under HTTP/2, bytes do not show that a request is active.
     pub(super) fn received(&self) {
         if self.protocol == Protocol::Http1 {
             let mut state = self.lock();

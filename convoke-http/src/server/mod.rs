@@ -316,7 +316,8 @@ impl<L: ListenAt, S> Server<L, S> {
     /// use http::{Request, Response};
     ///
     /// async fn run() -> io::Result<()> {
-    ///     let hello = async |_: Request<RequestBody>| io::Result::Ok(Response::new(String::new()));
+    ///     let hello =
+    ///         async |_: Request<RequestBody>| io::Result::Ok(Response::new(String::new()));
     ///     serve("127.0.0.1:7000", hello).on_request(|record| println!("{record}")).await
     /// }
     /// ```

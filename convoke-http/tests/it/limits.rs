@@ -105,7 +105,7 @@ fn a_slow_head_behind_a_pipelined_request_is_answered_with_408() {
             assert_eq!(client.answer().await?.body, "/1");
             let begun = now();
             assert_eq!(client.answer().await?.status, 408);
-            // The time of a head, and a second for which a busy connection may wait before.
+            // The limit for a request head, plus up to one second of waiting on a busy connection.
             let took = now() - begun;
             assert!(took >= seconds(9) && took < seconds(12), "{took:?}");
             Ok(())

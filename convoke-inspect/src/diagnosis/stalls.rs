@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::participant::Involved;
 use super::report::{Finding, Stall, StallOver};
 use crate::tree::{TaskState, Tree, tree};
-use convoke_core::raw::watching::Mark;
+use convoke_core::raw::watching::PolledMark;
 
 /// A thread, and which word of its slot.
 type SlotId = (u64, bool);
@@ -22,7 +22,7 @@ type SlotId = (u64, bool);
 /// The slots of all threads, as one watcher has seen them.
 #[derive(Debug)]
 pub(super) struct Stalls {
-    mark: Mark,
+    mark: PolledMark,
     limit: Duration,
     threads: HashMap<SlotId, SlotRecord>,
     /// The number of checks so far.
@@ -64,7 +64,7 @@ struct Blocked {
 }
 
 impl Stalls {
-    pub(super) fn new(mark: Mark, limit: Duration) -> Self {
+    pub(super) fn new(mark: PolledMark, limit: Duration) -> Self {
         Self { mark, limit, threads: HashMap::new(), check: 0 }
     }
 

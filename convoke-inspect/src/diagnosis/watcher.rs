@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::report::Abandoned;
 use super::report::Finding;
 use super::stalls::Stalls;
-use convoke_core::raw::watching::Mark;
+use convoke_core::raw::watching::PolledMark;
 use convoke_sync::ledger;
 #[cfg(not(feature = "loom"))]
 use convoke_task::raw::take_abandoned;
@@ -29,7 +29,7 @@ pub struct Watcher {
 impl Watcher {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            stalls: Mark::take().map(|mark| Stalls::new(mark, limits.stall)),
+            stalls: PolledMark::take().map(|mark| Stalls::new(mark, limits.stall)),
             deadlocks: Deadlocks::new(limits.deadlock),
             idle: IdleCheck::new(limits.quiet),
             _noting: ledger::Noting::begin(limits.every_lock),

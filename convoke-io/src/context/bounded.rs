@@ -28,7 +28,8 @@ impl IoContext {
     /// use convoke::prelude::*;
     ///
     /// let context = convoke::driver::io_context().unwrap();
-    /// let launched = launch(&context.executor()).start(async { sleep(Duration::from_secs(3600)).await });
+    /// let hour = async { sleep(Duration::from_secs(3600)).await };
+    /// let launched = launch(&context.executor()).start(hour);
     /// assert_eq!(context.run_for(Duration::from_millis(1)), 1, "it began to sleep");
     /// launched.request_stop(StopReason::Requested);
     /// context.run();

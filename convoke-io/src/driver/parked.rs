@@ -2,7 +2,8 @@
 //! parking allocates nothing until the list is long.
 //!
 //! An [`OperationId`] is an address that may outlive its operation. So it is compared, never dereferenced: a
-//! short list is searched, and a long one has an index.
+//! short list is searched, and a long one has an index. It is not `IntrusiveList`, because that removes a node that is known to
+//! exist, and needs two words of every operation.
 
 #![allow(unsafe_code)]
 

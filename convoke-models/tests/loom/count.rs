@@ -8,24 +8,24 @@ use convoke_poll::count::Count;
 #[derive(Default)]
 struct Driver {
     count: Count,
-    rung: Mutex<bool>,
-    bell: Condvar,
+    flag: Mutex<bool>,
+    raised: Condvar,
 }
 
 impl Driver {
     fn leave(&self) -> bool {
         let wakes = self.count.subtract(1);
         if wakes {
-            *self.rung.lock().unwrap() = true;
-            self.bell.notify_one();
+            *self.flag.lock().unwrap() = true;
+            self.raised.notify_one();
         }
         wakes
     }
 
     fn wait(&self) {
-        let mut rung = self.rung.lock().unwrap();
-        while !core::mem::take(&mut *rung) {
-            rung = self.bell.wait(rung).unwrap();
+        let mut flag = self.flag.lock().unwrap();
+        while !core::mem::take(&mut *flag) {
+            flag = self.raised.wait(flag).unwrap();
         }
     }
 

@@ -12,9 +12,9 @@ mod counting_scope;
 mod embedded_loop;
 mod frame_arc;
 mod from_callback;
-mod handshake;
 mod limited;
 mod lookups;
+mod start_rendezvous;
 
 mod model;
 mod model_task;

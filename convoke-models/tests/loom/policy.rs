@@ -109,7 +109,7 @@ fn a_value_beyond_the_quorum_is_not_counted() {
 /// The last worker ends while the daemon fails: the failure is reported, or the daemon was stopped before it
 /// could fail.
 #[test]
-fn a_daemon_that_fails_while_it_is_dismissed_is_heard_or_gone() {
+fn a_daemon_that_fails_while_it_is_asked_to_leave_is_heard_or_gone() {
     static HEARD: Reached = Reached::new();
     static GONE: Reached = Reached::new();
     explore(1, || {
@@ -132,5 +132,5 @@ fn a_daemon_that_fails_while_it_is_dismissed_is_heard_or_gone() {
         }
     });
     HEARD.assert("it failed before");
-    GONE.assert("it was dismissed before");
+    GONE.assert("it was asked to leave before");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::thread;
-use convoke_sync::channel::TryReceiveError;
+use convoke_sync::channel::TryRecvError;
 use convoke_sync::{Notify, broadcast, mpmc, mpsc, oneshot};
 use convoke_testing::workshop::polled_by_hand::PolledByHand as ByHand;
 use futures_core::Stream;
@@ -136,7 +136,7 @@ fn the_last_permit_of_a_closed_channel_ends_it() {
         WAITED.here_if(at_once.is_none());
         assert_eq!(at_once.unwrap_or_else(|| waits.wait()), Some(7), "a permit is a promise");
         sends.join().unwrap();
-        assert_eq!(receiver.try_recv(), Err(TryReceiveError::Closed));
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
         drop(sender);
     });
     RECEIVED_AT_ONCE.assert("it was sent before");

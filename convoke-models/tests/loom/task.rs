@@ -210,8 +210,8 @@ fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
 
 #[test]
 fn a_task_moves_and_ends_there_while_a_remote_wake_arrives_where_it_was() {
-    static LETTER_BEFORE: Reached = Reached::new();
-    static LETTER_AFTER: Reached = Reached::new();
+    static WAKE_BEFORE: Reached = Reached::new();
+    static WAKE_AFTER: Reached = Reached::new();
     explore_long(2, || {
         let (frames, others, executor) = (Frames::at_most(9), Others::default(), Threads::default());
         let (inside, there) = (others.clone(), executor.clone());
@@ -237,9 +237,9 @@ fn a_task_moves_and_ends_there_while_a_remote_wake_arrives_where_it_was() {
         executor.join();
         assert_eq!(frames.counts().0, 0);
         assert!(*seen.lock().unwrap());
-        LETTER_BEFORE.here_if(outcome == Outcome::Value(true));
-        LETTER_AFTER.here_if(outcome == Outcome::Value(false));
+        WAKE_BEFORE.here_if(outcome == Outcome::Value(true));
+        WAKE_AFTER.here_if(outcome == Outcome::Value(false));
     });
-    LETTER_BEFORE.assert("it was woken before it ran there");
-    LETTER_AFTER.assert("it was woken while it ran there, or after");
+    WAKE_BEFORE.assert("it was woken before it ran there");
+    WAKE_AFTER.assert("it was woken while it ran there, or after");
 }

@@ -8,8 +8,8 @@ use convoke_task::raw::task_state::{Access, Leave, State, Wake};
 
 #[test]
 fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once() {
-    static AT_HOME: Reached = Reached::new();
-    static AWAY: Reached = Reached::new();
+    static LOCAL: Reached = Reached::new();
+    static REMOTE: Reached = Reached::new();
     explore(2, || {
         let task = ModelTask::queued(1);
         task.state().begin(Access::Local);
@@ -30,11 +30,11 @@ fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once()
         task.end(Access::Local, Access::Local);
         let freed = others.into_iter().fold(false, |freed, other| freed | other.join().unwrap());
         assert!(task.is_free());
-        AT_HOME.here_if(!freed);
-        AWAY.here_if(freed);
+        LOCAL.here_if(!freed);
+        REMOTE.here_if(freed);
     });
-    AT_HOME.assert("the task itself was the last");
-    AWAY.assert("a reference elsewhere was the last");
+    LOCAL.assert("the task itself was the last");
+    REMOTE.assert("a reference elsewhere was the last");
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     static AFTER_ALL: Reached = Reached::new();
     static LATER: Reached = Reached::new();
     static LATER_STILL: Reached = Reached::new();
-    for home in [true, false] {
+    for has_owner in [true, false] {
         let (from, other) =
-            if home { (Access::Local, Access::Remote) } else { (Access::Shared, Access::Shared) };
+            if has_owner { (Access::Local, Access::Remote) } else { (Access::Shared, Access::Shared) };
         explore(4, move || {
             let task = ModelTask::queued(0);
             // The parent's list: whether the child is in it, and whether it was given out.
@@ -135,8 +135,8 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     }
     ALONE.assert("nobody else knew it");
     AFTER_ALL.assert("it was given out after it had looked");
-    LATER.assert("it waited for the letter");
-    LATER_STILL.assert("it waited for the letter after its parent was told");
+    LATER.assert("it waited for the remote wake");
+    LATER_STILL.assert("it waited for the remote wake after its parent was told");
 }
 
 #[test]

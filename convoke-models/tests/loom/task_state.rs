@@ -83,8 +83,8 @@ fn a_shared_task_that_wakes_itself_is_woken_while_it_pauses() {
 fn a_task_is_woken_from_another_thread_by_a_remote_wake() {
     static SEEN: Reached = Reached::new();
     static LATER: Reached = Reached::new();
-    static TWO_WITH_ONE_LETTER: Reached = Reached::new();
-    static EACH_A_LETTER: Reached = Reached::new();
+    static ONE_REMOTE_WAKE: Reached = Reached::new();
+    static EACH_ITS_OWN: Reached = Reached::new();
     explore(2, || {
         let task = ModelTask::queued(2);
         let wakers: Vec<_> = (0..2)
@@ -104,7 +104,7 @@ fn a_task_is_woken_from_another_thread_by_a_remote_wake() {
         assert_eq!(task.state().pause(Access::Local), AfterPause::Idle, "nobody else changes it");
         task.wait_for_remote_wake();
         task.open(Access::Local);
-        assert!(task.take_runnable(), "the letter woke it");
+        assert!(task.take_runnable(), "the remote wake woke it");
         task.state().begin(Access::Local);
         assert!(task.ready.load(Ordering::Relaxed), "a woken task sees the reason");
         let waited = task.end(Access::Local, Access::Local);
@@ -113,20 +113,20 @@ fn a_task_is_woken_from_another_thread_by_a_remote_wake() {
         assert!(task.is_free());
         SEEN.here_if(seen);
         LATER.here_if(waited);
-        TWO_WITH_ONE_LETTER.here_if(sent == 1);
-        EACH_A_LETTER.here_if(sent == 2);
+        ONE_REMOTE_WAKE.here_if(sent == 1);
+        EACH_ITS_OWN.here_if(sent == 2);
     });
-    SEEN.assert("it saw it before the letter came");
-    LATER.assert("it waited for the second letter");
-    TWO_WITH_ONE_LETTER.assert("one letter for two, or the second came when it had left");
-    EACH_A_LETTER.assert("two letters");
+    SEEN.assert("it saw it before the remote wake came");
+    LATER.assert("it waited for the second remote wake");
+    ONE_REMOTE_WAKE.assert("one remote wake for two, or the second came when it had left");
+    EACH_ITS_OWN.assert("two remote wakes");
 }
 
 #[test]
 fn a_task_leaves_its_owner_thread_while_another_thread_wakes_it() {
     static BEFORE: Reached = Reached::new();
     static LATER: Reached = Reached::new();
-    static FREED_AWAY: Reached = Reached::new();
+    static FREED_REMOTELY: Reached = Reached::new();
     explore(4, || {
         let task = ModelTask::queued(1);
         let waker = {
@@ -140,14 +140,14 @@ fn a_task_leaves_its_owner_thread_while_another_thread_wakes_it() {
         let waited = task.end(Access::Local, Access::Local);
         let (wake, freed) = waker.join().unwrap();
         assert!(task.is_free());
-        assert_eq!(wake == Wake::Send, waited, "a letter is waited for, and nothing else is");
+        assert_eq!(wake == Wake::Send, waited, "a remote wake is waited for, and nothing else is");
         BEFORE.here_if(!waited);
         LATER.here_if(waited);
-        FREED_AWAY.here_if(freed);
+        FREED_REMOTELY.here_if(freed);
     });
     BEFORE.assert("it left first");
-    LATER.assert("it waited for the letter");
-    FREED_AWAY.assert("the last reference was away");
+    LATER.assert("it waited for the remote wake");
+    FREED_REMOTELY.assert("the last reference was dropped on the other thread");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_shared_task_is_asked_to_stop_while_it_ends() {
 #[test]
 fn a_stop_from_another_thread_reaches_a_task_that_waits_on_its_owner_thread() {
     static AT_ONCE: Reached = Reached::new();
-    static BY_LETTER: Reached = Reached::new();
+    static BY_REMOTE_WAKE: Reached = Reached::new();
     explore(4, || {
         let task = ModelTask::queued(1);
         let asker = {
@@ -203,15 +203,15 @@ fn a_stop_from_another_thread_reaches_a_task_that_waits_on_its_owner_thread() {
         asker.join().unwrap();
         assert!(task.is_free());
         AT_ONCE.here_if(at_once);
-        BY_LETTER.here_if(!at_once);
+        BY_REMOTE_WAKE.here_if(!at_once);
     });
     AT_ONCE.assert("it heard of it while it ran");
-    BY_LETTER.assert("it was woken for it");
+    BY_REMOTE_WAKE.assert("it was woken for it");
 }
 
 #[test]
 fn a_task_moves_while_it_is_woken_and_its_remote_wake_is_handled_where_it_was() {
-    static BY_LETTER: Reached = Reached::new();
+    static BY_REMOTE_WAKE: Reached = Reached::new();
     static DIRECTLY: Reached = Reached::new();
     static WAITED: Reached = Reached::new();
     static OPENED_LATE: Reached = Reached::new();
@@ -255,31 +255,31 @@ fn a_task_moves_while_it_is_woken_and_its_remote_wake_is_handled_where_it_was() 
             opened = Some(task.open(Access::Shared));
         }
         if leave == Leave::Later {
-            assert!(opened.unwrap().leaving, "who opens the letter is told to go on");
+            assert!(opened.unwrap().leaving, "the thread that handles the remote wake is told to go on");
             assert_eq!(task.state().leave(Access::Shared), Leave::Counted);
             task.leave_to_others(Access::Shared);
         }
         assert!(task.is_free());
-        BY_LETTER.here_if(wake == Wake::Send);
+        BY_REMOTE_WAKE.here_if(wake == Wake::Send);
         DIRECTLY.here_if(wake == Wake::Nothing);
         WAITED.here_if(leave == Leave::Later);
         OPENED_LATE.here_if(opened.is_some_and(|opened| !opened.leaving));
     });
-    BY_LETTER.assert("it was woken by a letter to where it was");
+    BY_REMOTE_WAKE.assert("it was woken by a remote wake to where it was");
     DIRECTLY.assert("it was woken where it is");
-    WAITED.assert("it waited for the letter to leave");
-    OPENED_LATE.assert("the letter was opened while it ran elsewhere");
+    WAITED.assert("it waited for the remote wake to leave");
+    OPENED_LATE.assert("the remote wake was handled while it ran elsewhere");
 }
 
 #[test]
-fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
-    static ONE_LETTER: Reached = Reached::new();
-    static TWO_LETTERS: Reached = Reached::new();
+fn a_runnable_that_is_refused_elsewhere_is_sent_to_its_owner_thread_once() {
+    static ONE_REMOTE_WAKE: Reached = Reached::new();
+    static TWO_REMOTE_WAKES: Reached = Reached::new();
     explore(4, || {
         let task = ModelTask::queued(1);
         let refuser = {
             let task = task.clone();
-            thread::spawn(move || task.act(task.state().refuse_away()))
+            thread::spawn(move || task.act(task.state().refuse_remotely()))
         };
         let waker = {
             let task = task.clone();
@@ -302,9 +302,9 @@ fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
         let sent = [refuser.join().unwrap(), waker.join().unwrap()];
         assert!(task.is_free());
         let sent = sent.iter().filter(|wake| **wake == Wake::Send).count();
-        ONE_LETTER.here_if(sent == 1);
-        TWO_LETTERS.here_if(sent == 2);
+        ONE_REMOTE_WAKE.here_if(sent == 1);
+        TWO_REMOTE_WAKES.here_if(sent == 2);
     });
-    ONE_LETTER.assert("both in one letter");
-    TWO_LETTERS.assert("a letter each");
+    ONE_REMOTE_WAKE.assert("both in one remote wake");
+    TWO_REMOTE_WAKES.assert("a remote wake each");
 }

@@ -295,7 +295,7 @@ struct WakeFlag(AtomicBool);
 
 impl Sleeper for WakeFlag {
     fn sleep(&self, _: Option<Instant>) {
-        unreachable!("a guest does not sleep");
+        unreachable!("a loop inside another does not sleep");
     }
 
     fn check(&self) {}
@@ -306,12 +306,12 @@ impl Sleeper for WakeFlag {
 }
 
 #[test]
-fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
+fn a_time_that_is_told_to_a_nested_loop_falling_asleep_is_seen_or_announced() {
     static SEEN: Reached = Reached::new();
     static ANNOUNCED: Reached = Reached::new();
     explore(3, || {
-        let bell = std::sync::Arc::new(WakeFlag::default());
-        let run_loop = RunLoop::over(bell.clone(), None);
+        let flag = std::sync::Arc::new(WakeFlag::default());
+        let run_loop = RunLoop::over(flag.clone(), None);
         let (executor, watched) = (run_loop.executor(), Watched::new());
         let timer = Address(watched.cast());
         let other = thread::spawn(move || {
@@ -322,7 +322,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
         assert!(run_loop.doze(), "there is nothing to run");
         let seen = run_loop.next_timer().is_some();
         other.join().unwrap();
-        let announced = bell.0.load(Ordering::Acquire);
+        let announced = flag.0.load(Ordering::Acquire);
         assert!(seen || announced, "nobody would ever look at the time");
         drop(run_loop);
         // SAFETY: the loop has called and closed its timers.
@@ -330,7 +330,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
         SEEN.here_if(seen);
         ANNOUNCED.here_if(announced);
     });
-    SEEN.assert("it was there before the guest looked");
+    SEEN.assert("it was there before the nested loop checked");
     ANNOUNCED.assert("it was announced");
 }
 

@@ -1,4 +1,4 @@
-//! Models of a driver's bell: a thread spins and then sleeps, while others wake it and other events end its
+//! Models of a driver's wake flag: a thread spins and then sleeps, while others wake it and other events end its
 //! sleep.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};

@@ -24,7 +24,7 @@ fn two_children_complete_on_two_threads_while_the_parent_starts() {
         assert_eq!(seen.values.get(), 1);
         empty_quarantine();
     });
-    IN_START.assert("both were home before start returned");
+    IN_START.assert("both had completed before start returned");
     AFTER.assert("a child was the last");
 }
 

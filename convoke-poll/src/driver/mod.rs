@@ -17,13 +17,10 @@ use convoke_io::driver::{
 };
 
 use crate::count::Count;
-use crate::poller::Poller;
+use crate::poller::{EVENTS_AT_ONCE, Poller};
 use crate::registry::Registry;
 use crate::{calls, sockets};
 use source::PollSource;
-
-/// The maximum number of events that one wait takes from the kernel. The rest is left for the next wait.
-pub const EVENTS_AT_ONCE: usize = 1024;
 
 /// The maximum time that a wait polls before it sleeps. It polls only while recent sleeps were shorter than
 /// this.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use libc::{EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP};
 
+use super::EVENTS_AT_ONCE;
 use super::adaptive_spin::AdaptiveSpin;
-use crate::EVENTS_AT_ONCE;
 use crate::readiness::Event;
 use crate::system_calls::{epoll_add, epoll_create, epoll_delete, epoll_wait, event_counter, increment};
 use crate::wake_flag::WakeFlag;

@@ -24,3 +24,6 @@ pub(crate) use portable::Poller;
 pub(crate) use std::os::fd::BorrowedFd as Handle;
 #[cfg(windows)]
 pub(crate) use std::os::windows::io::BorrowedSocket as Handle;
+
+/// The maximum number of events that one wait takes from the kernel. The rest is left for the next wait.
+pub const EVENTS_AT_ONCE: usize = 1024;

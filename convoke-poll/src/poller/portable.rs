@@ -13,8 +13,8 @@ use std::time::Duration;
 use convoke_core::raw::sync::Mutex;
 use polling::PollMode;
 
+use super::EVENTS_AT_ONCE;
 use super::Handle;
-use crate::EVENTS_AT_ONCE;
 use crate::readiness::Event;
 
 #[derive(Debug)]

@@ -13,7 +13,10 @@
 //! use convoke_runtimes::quic::{Quic, quinn};
 //!
 //! /// Asks a server one question.
-//! async fn ask(roots: rustls::RootCertStore, question: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+//! async fn ask(
+//!     roots: rustls::RootCertStore,
+//!     question: &[u8],
+//! ) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
 //!     let config = quinn::ClientConfig::with_root_certificates(Arc::new(roots))?;
 //!     Quic::run(async |quic| {
 //!         let endpoint = quic.client("0.0.0.0:0").await?;

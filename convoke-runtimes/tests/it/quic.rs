@@ -76,7 +76,7 @@ fn server_of(sim: &mut Sim, config: &ServerConfig, log: &Log) {
             let served = Quic::run(async move |quic| {
                 let endpoint = quic.bind(without_chance(), Some(config), "0.0.0.0:443").await?;
                 let ended = timeout(PATIENCE, echo_once(&endpoint)).await;
-                // Of a client that gave up the server may hear late, or never.
+                // The server may notice late, or never, that a client gave up.
                 Ok::<_, io::Error>(ended.map_or_else(|elapsed| elapsed.to_string(), |it| format!("{it:?}")))
             });
             note(&log, format!("server: {}", served.await?));

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::hop::{Destination, Hopped, Way};
+use super::hop::{Destination, HopTarget, Hopped};
 use crate::Completes;
 use convoke_core::{Env, Executor, ExecutorRef};
 
@@ -31,11 +31,11 @@ impl<X: Executor> Destination for AffineTo<X> {
     type Executor = X;
 
     #[inline]
-    fn way(self, env: &Env, completes: Completes) -> Way<X> {
+    fn target(self, env: &Env, completes: Completes) -> HopTarget<X> {
         if completes <= Completes::Here && env.executor().is(&self.0) {
-            Way::Stay
+            HopTarget::Stay
         } else {
-            Way::Dispatch(self.0)
+            HopTarget::Dispatch(self.0)
         }
     }
 
@@ -53,13 +53,13 @@ impl<X> fmt::Debug for AffineTo<X> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, race_a_gate, stopped_env};
     use convoke_core::raw::Runnable;
     use convoke_core::{Env, InlineExecutor};
 
     #[test]
     fn every_door_of_a_sender_from_elsewhere_arrives_through_the_queue() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let by_hand = ByHand::new();
             let running = Connected::new(sender.affine_on(&by_hand)).start();
             assert!(!running.is_complete(), "it was started inline, which is not the executor");
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_door_of_an_inline_sender_that_is_started_there_stays() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let by_hand = ByHand::new();
             let sender = sender.affine_on(&by_hand);
             assert!(sender.completes_on(&Env::new()).unwrap().is(&by_hand));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn an_executor_that_drops_it_stops_a_value_and_loses_no_error_and_no_panic() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let expected = if outcome.is_value() { Outcome::Stopped } else { outcome };
             let by_hand = ByHand::new();
             let running = Connected::new(sender.affine_on(&by_hand)).start();

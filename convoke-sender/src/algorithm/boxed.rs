@@ -1,54 +1,22 @@
-//! `boxed()`: a sender with an erased type, and with tail calls.
+//! `boxed()`: a sender with an erased type, and with tail calls. The types are those of `erased`; here they become a sender
+//! and a receiver.
 
 #![allow(unsafe_code)]
 
-use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::erased_sender::{AnyWork, ErasedSender, droppable, erase};
-use super::trampoline::{Enclosing, Head, Resumable, Trampoline, ask, drop_sender};
-use crate::operation::{EnvAbove, Handshake};
-use crate::{Receiver, Sender};
-use convoke_core::env::Changes;
-use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Operation, ScopedEnv, abort_on_unwind};
-use convoke_core::{Env, ExecutorRef, FrameAllocator, Never, Outcome, Panic};
+pub use crate::erased::{AnyReceiver, AnySender};
 
-/// Any sender with this value and error, for recursion, for struct fields, and for choosing between senders
-/// at run time.
-///
-/// A boxed sender that ends in another one, as the last step of a recursion does, is a tail call: the first
-/// is destroyed and the second replaces it. Neither stack nor memory grows with the depth.
-///
-/// Boxed senders nested in one another take memory each, but do not grow the stack either: neither when they
-/// start and complete nor when they are dropped. From a depth of 32 on, the start of a nested one is deferred
-/// until the frames in between have returned.
-///
-/// - *Completes with* the outcome of the sender inside.
-/// - *If dropped* before it starts, the sender inside is dropped.
-/// - *Runs on* the thread that starts it, and on the executors of the sender inside. It lies in memory of the
-///   task that boxes it, and its operation in that of the environment that it is started in.
-///
-/// ```
-/// use convoke::sender::prelude::*;
-///
-/// fn count_down(n: u32) -> AnySender<&'static str> {
-///     let next =
-///         |n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) };
-///     just(n).let_value(next).boxed()
-/// }
-/// assert_eq!(sync_wait(count_down(100_000)), Outcome::Value("lift-off"));
-/// ```
-#[must_use = "a sender does nothing until it is started"]
-pub struct AnySender<V, E = Never> {
-    /// Taken out once: by `drop`, or by `into_inner`.
-    sender: Option<ErasedSender<V, E>>,
-    /// The executor that a tail call sees, if the work that calls sees another one than the work above.
-    executor: Option<ExecutorRef>,
-}
+use crate::erased::{
+    AnyWork, Enclosing, Erased, ErasedOperation, ErasedSender, Next, Resumable, Trampoline, ask,
+};
+use crate::{Receiver, Sender};
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{FrameBox, Operation};
+use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome, unsize_box};
 
 impl<V, E> AnySender<V, E> {
     /// Erases the type of `sender`.
@@ -58,30 +26,38 @@ impl<V, E> AnySender<V, E> {
         V: Send + 'static,
         E: Send + 'static,
     {
-        Self { sender: Some(erase(sender)), executor: None }
-    }
-
-    /// Returns `self`, which is boxed already.
-    pub fn boxed(self) -> Self {
-        self
-    }
-
-    /// Returns the sender as one that is tail-called by work whose environment has this executor, if any.
-    pub(crate) fn in_env_of(mut self, executor: Option<ExecutorRef>) -> Self {
-        self.executor = executor;
-        self
-    }
-
-    fn into_inner(mut self) -> ErasedSender<V, E> {
-        self.sender.take().expect("a boxed sender is taken out once")
+        Self::of_erased(erase(sender))
     }
 }
 
-impl<V, E> Drop for AnySender<V, E> {
-    fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            drop_sender(droppable(sender));
-        }
+/// Erases the type of a sender, in memory of the running task.
+fn erase<S>(sender: S) -> ErasedSender<S::Value, S::Error>
+where
+    S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
+{
+    unsize_box!(FrameBox::in_task(Once(Some(sender))), dyn Erased<S::Value, S::Error>)
+}
+
+/// A sender that is taken out when it is connected: what lies in a box without its type cannot be moved otherwise.
+struct Once<S>(Option<S>);
+
+impl<S> Erased<S::Value, S::Error> for Once<S>
+where
+    S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
+{
+    fn connect(&mut self, receiver: AnyReceiver<S::Value, S::Error>) -> AnyWork {
+        let sender = self.0.take().expect("a boxed sender is connected once");
+        let allocator = receiver.env().allocator().clone();
+        let work = FrameBox::new_in(allocator, Sender::connect(sender, receiver));
+        FrameBox::into_pin(unsize_box!(work, dyn Operation))
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        Sender::completes_on(self.0.as_ref()?, env)
+    }
+
+    fn allocator(&self) -> Option<&FrameAllocator> {
+        Sender::allocator(self.0.as_ref()?)
     }
 }
 
@@ -95,27 +71,18 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
 
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> AnyOperation<V, E, R> {
         AnyOperation {
-            inner: Inner {
-                head: Head::new(Inner::<V, E>::resume),
-                enclosing: Cell::new(None),
-                current: UnsafeCell::new(None),
-                next: UnsafeCell::new(Some(Next::Sender(self))),
-                rendezvous: Handshake::new(),
-                env: EnvAbove::new(),
-                own_env: UnsafeCell::new(None),
-                complete: AnyOperation::<V, E, R>::complete,
-            },
+            inner: ErasedOperation::new(self, AnyOperation::<V, E, R>::complete),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
         }
     }
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        ask(|| self.sender.as_ref()?.completes_on(env))
+        ask(|| self.erased()?.completes_on(env))
     }
 
     fn allocator(&self) -> Option<&FrameAllocator> {
-        self.sender.as_ref()?.allocator()
+        self.erased()?.allocator()
     }
 }
 
@@ -123,100 +90,17 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
 #[repr(C)]
 pub struct AnyOperation<V, E, R> {
     // First, so that a pointer to it is a pointer to the operation.
-    inner: Inner<V, E>,
+    inner: ErasedOperation<V, E>,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
-}
-
-/// The part of the operation that does not depend on the type of its receiver.
-///
-/// 1. One piece of work, `current`, runs at a time. It ends when it completes its receiver or hands a tail
-///    call to it. The receiver writes either to `next`, and is the only user of that while the work runs.
-/// 2. The thread that started the work and the one that ends it meet at `rendezvous`. The second to arrive is
-///    then the only user of everything: it destroys `current` and continues with `next`.
-/// 3. `env` is written before the first work starts. It points to the environment of `receiver`, which is not
-///    moved until the end. `own_env` borrows from it, and is written only between two pieces of work. `enclosing` is written at the same time; it is compared and never dereferenced.
-#[repr(C)]
-struct Inner<V, E> {
-    // First, so that a pointer to it is a pointer to all of this.
-    head: Head,
-    enclosing: Cell<Option<Enclosing>>,
-    current: UnsafeCell<Option<AnyWork>>,
-    next: UnsafeCell<Option<Next<V, E>>>,
-    rendezvous: Handshake,
-    env: EnvAbove,
-    /// The environment of the work, if it has another executor than that of the receiver.
-    own_env: UnsafeCell<Option<ScopedEnv>>,
-    complete: unsafe fn(NonNull<Self>, Outcome<V, E>),
-}
-
-enum Next<V, E> {
-    Sender(AnySender<V, E>),
-    End(Outcome<V, E>),
-}
-
-// SAFETY: all parts are `Send` (values and errors by the bounds of `AnySender`), rules 1 and 2 give them to
-// one thread at a time, and the environment is `Sync`.
-unsafe impl<V: Send, E: Send> Send for Inner<V, E> {}
-
-impl<V, E> Inner<V, E> {
-    /// Runs `next`, again and again, until a piece of work does not end at once or an outcome was delivered.
-    ///
-    /// # Safety
-    /// Rule 2: the caller is the only user of the operation, which is pinned, and touches nothing of it
-    /// afterwards.
-    unsafe fn resume(head: NonNull<Head>, trampoline: &Trampoline) {
-        let this = head.cast::<Self>();
-        // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from the whole operation.
-        // Rule 2: we are the only user at the beginning of each round: in the first by the contract of `Resumable::new`,
-        // later because `arrive` returned true. The work that is destroyed has ended. Rule 3: the environment above
-        // outlives `own_env`, and no work that could use that runs here.
-        unsafe {
-            // Work that starts in here is directly inside `here`; receivers that complete in here are inside
-            // `around`.
-            let (here, around) = (Enclosing::new(head), this.as_ref().enclosing.get());
-            while let Some(next) = (*this.as_ref().next.get()).take() {
-                // The destructor of the work may panic: the receiver gets its outcome even so.
-                let panic = Panic::of_drop((*this.as_ref().current.get()).take());
-                trampoline.set_at(around);
-                let mut sender = match (next, panic) {
-                    (Next::Sender(mut sender), None) => {
-                        if let Some(executor) = sender.executor.take() {
-                            let changes = Changes::new().executor(executor);
-                            let own = ScopedEnv::new(this.as_ref().env.get(), changes);
-                            let _ = Panic::of_drop((*this.as_ref().own_env.get()).replace(own));
-                        }
-                        sender.into_inner()
-                    }
-                    (Next::Sender(sender), Some(panic)) => {
-                        let outcome = Outcome::Panicked(panic).after_drop_of(sender);
-                        return (this.as_ref().complete)(this, outcome);
-                    }
-                    (Next::End(outcome), None) => return (this.as_ref().complete)(this, outcome),
-                    (Next::End(outcome), Some(panic)) => {
-                        return (this.as_ref().complete)(this, outcome.or_panic(panic));
-                    }
-                };
-                this.as_ref().rendezvous.reset();
-                trampoline.set_at(Some(here));
-                // The box is freed with the closure: the work, which may end the task, has taken the sender out.
-                let work = abort_on_unwind(move || sender.connect(AnyReceiver { operation: this }));
-                let work = (*this.as_ref().current.get()).insert(work);
-                abort_on_unwind(|| work.as_mut().start());
-                if !this.as_ref().rendezvous.arrive() {
-                    return;
-                }
-            }
-        }
-    }
 }
 
 impl<V, E, R: Receiver<V, E>> AnyOperation<V, E, R> {
     /// Completes the receiver.
     ///
     /// # Safety
-    /// Called once, at the end, with the first field of a live operation, by its only user (rule 2).
-    unsafe fn complete(this: NonNull<Inner<V, E>>, outcome: Outcome<V, E>) {
+    /// Called once, at the end, with the first field of a live operation, by its only user (rule 2 of `ErasedOperation`).
+    unsafe fn complete(this: NonNull<ErasedOperation<V, E>>, outcome: Outcome<V, E>) {
         // SAFETY: `inner` is the first field of the operation (`repr(C)`), and the pointer was made from the
         // whole operation. Rule 2: the caller is the only user.
         if let Some(receiver) = unsafe { (*this.cast::<Self>().as_ref().receiver.get()).take() } {
@@ -249,29 +133,6 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Operation for AnyOperation<V, E, R> {
     }
 }
 
-/// The receiver of the sender in the box: a pointer to the operation, independent of the type of its
-/// receiver.
-pub struct AnyReceiver<V, E> {
-    operation: NonNull<Inner<V, E>>,
-}
-
-// SAFETY: the operation is `Send`, and rules 1 and 2 say when the receiver may use it.
-unsafe impl<V, E> Send for AnyReceiver<V, E> {}
-
-impl<V, E> AnyReceiver<V, E> {
-    fn end_with(self, next: Next<V, E>) {
-        // SAFETY: rule 1: the work is running, so the operation is alive and `next` is ours. Rule 2: after
-        // `arrive` returned true we are the only user.
-        unsafe {
-            *self.operation.as_ref().next.get() = Some(next);
-            if self.operation.as_ref().rendezvous.arrive() {
-                let head = self.operation.cast::<Head>();
-                Trampoline::resume(Resumable::new(head), Some(Enclosing::new(head)));
-            }
-        }
-    }
-}
-
 #[diagnostic::do_not_recommend]
 impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     fn complete(self, outcome: Outcome<V, E>) {
@@ -279,12 +140,7 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: rule 3: `env` was written before the work started, and the receiver is not moved while the
-        // work runs. `own_env` is not written while it runs.
-        unsafe {
-            let operation = self.operation.as_ref();
-            (*operation.own_env.get_const()).as_deref().unwrap_or_else(|| operation.env.get())
-        }
+        self.env_of_work()
     }
 
     fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)> {
@@ -293,25 +149,13 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     }
 
     fn enclosing(&self) -> Option<Enclosing> {
-        Some(Enclosing::new(self.operation))
-    }
-}
-
-impl<V, E> fmt::Debug for AnySender<V, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnySender").finish_non_exhaustive()
+        Some(self.around())
     }
 }
 
 impl<V, E, R> fmt::Debug for AnyOperation<V, E, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyOperation").finish_non_exhaustive()
-    }
-}
-
-impl<V, E> fmt::Debug for AnyReceiver<V, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyReceiver").finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::hop::{Destination, Hopped, Way};
+use super::hop::{Destination, HopTarget, Hopped};
 use crate::Completes;
 use convoke_core::{Env, Executor, ExecutorRef};
 
@@ -31,8 +31,8 @@ impl<X: Executor> Destination for To<X> {
     type Executor = X;
 
     #[inline]
-    fn way(self, _: &Env, _: Completes) -> Way<X> {
-        Way::Post(self.0)
+    fn target(self, _: &Env, _: Completes) -> HopTarget<X> {
+        HopTarget::Post(self.0)
     }
 
     fn executor(&self, _: &Env) -> ExecutorRef {
@@ -49,19 +49,19 @@ impl<X> fmt::Debug for To<X> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, race_a_gate, stopped_env};
     use convoke_core::{Env, InlineExecutor};
 
     #[test]
     fn every_door_arrives_on_the_executor() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let by_hand = ByHand::new();
             let running = Connected::new(sender.continues_on(&by_hand)).start();
             assert!(!running.is_complete());
             assert_eq!(by_hand.run_all(), 1);
             assert_eq!(running.outcome(), outcome);
         }
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(sender.continues_on(&InlineExecutor)).outcome(), outcome);
         }
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn an_executor_that_drops_it_stops_a_value_and_loses_no_error_and_no_panic() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let expected = if outcome.is_value() { Outcome::Stopped } else { outcome };
             let by_hand = ByHand::new();
             let running = Connected::new(sender.continues_on(&by_hand)).start();

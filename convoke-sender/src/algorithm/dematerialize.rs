@@ -39,11 +39,11 @@ impl<V, E> Transform<Outcome<V, E>, Never> for ValueAsOutcome {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, all_doors};
+    use crate::testing::{Connected, all_outcomes};
 
     #[test]
     fn the_outcome_in_the_value_is_the_outcome() {
-        let twice = all_doors(1, "e").into_iter().zip(all_doors(1, "e"));
+        let twice = all_outcomes(1, "e").into_iter().zip(all_outcomes(1, "e"));
         for ((expected, _), (outcome, _)) in twice {
             assert_eq!(Connected::new(just(outcome).dematerialize()).start().outcome(), expected);
         }

@@ -128,17 +128,17 @@ impl<A: Operation, B: Operation> Operation for EitherOperation<A, B> {
 mod tests {
     use crate::Completes;
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, completes_of};
     use convoke_core::Env;
 
     #[test]
     fn completes_with_the_outcome_of_the_chosen_one() {
         type Both =
             Either<crate::testing::Ends<i32, &'static str>, crate::testing::AtGate<i32, &'static str, ()>>;
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(Both::Left(sender)).start().outcome(), outcome);
         }
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let right = Both::Left(sender).flip();
             assert!(right.is_right() && !right.is_left());
             assert_eq!(Connected::new(right).start().outcome(), outcome);

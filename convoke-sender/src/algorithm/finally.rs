@@ -84,11 +84,11 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, race_a_gate, stopped_env};
 
     #[test]
     fn every_door_waits_for_the_clean_up_and_then_passes() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             let clean_up = Gate::<()>::new();
             let running = Connected::new(work.finally(clean_up.sender())).start();
             assert!(!running.is_complete());
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_clean_up_that_panics_is_the_outcome_unless_the_work_has_panicked() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             let expected =
                 if outcome.is_panicked() { outcome } else { Outcome::Panicked(Panic::new("clean-up")) };
             let clean_up = just_from(|| Panic::new("clean-up").resume());
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_clean_up_that_is_stopped_changes_nothing() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(work.finally(just_stopped())).outcome(), outcome);
         }
     }

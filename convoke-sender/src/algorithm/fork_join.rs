@@ -90,7 +90,7 @@ tuples! {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn other_doors_pass_by_the_branches() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let forked = sender.fork_join((|v| just(v).may_fail(), |v| just(v + 1).may_fail()));
             assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, v + 1)));
         }
-        for (outcome, branch) in all_doors(1, "e") {
+        for (outcome, branch) in all_outcomes(1, "e") {
             let forked = just(2).may_fail().fork_join((|_| branch, |v: i32| just(v).may_fail()));
             assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, 2)));
         }

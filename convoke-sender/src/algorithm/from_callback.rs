@@ -128,13 +128,13 @@ mod tests {
     use std::thread;
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, all_outcomes, stopped_env};
 
     type Handle = Completion<i32, &'static str>;
 
     #[test]
     fn completes_with_what_the_handle_is_given_before_the_function_returns() {
-        let twice = all_doors(1, "e").into_iter().zip(all_doors(1, "e"));
+        let twice = all_outcomes(1, "e").into_iter().zip(all_outcomes(1, "e"));
         for ((expected, _), (outcome, _)) in twice {
             let sender = from_callback(|handle: Handle| handle.complete(outcome));
             assert_eq!(Connected::new(sender).outcome(), expected);

@@ -9,7 +9,7 @@ use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::trampoline::Enclosing;
+use crate::erased::Enclosing;
 use crate::operation::{Children, EnvAbove};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Operation;

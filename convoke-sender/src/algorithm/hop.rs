@@ -19,16 +19,16 @@ pub trait Destination: Send {
     /// the functions below return.
     const BACK: bool = false;
 
-    /// Returns the way to the executor, for work that has completed in this environment. `completes` is what
+    /// Returns how the outcome gets to the executor, for work that has completed in this environment. `completes` is what
     /// is known about where.
-    fn way(self, env: &Env, completes: Completes) -> Way<Self::Executor>;
+    fn target(self, env: &Env, completes: Completes) -> HopTarget<Self::Executor>;
 
     /// Returns the executor that a value will be completed on if the work starts in `env`.
     fn executor(&self, env: &Env) -> ExecutorRef;
 }
 
-/// The way in which an outcome gets to its executor.
-pub enum Way<X> {
+/// Where an outcome goes: to an executor, and how, or nowhere else.
+pub enum HopTarget<X> {
     /// Complete on the current thread: it is on the executor already.
     Stay,
     /// Through the queue, unless the executor says that the thread is on it already.
@@ -116,35 +116,38 @@ where
         let Some(destination) = turn.parts().destination.take() else { return };
         if D::BACK {
             let env = turn.receiver().env();
-            let way = Panic::catch(|| Way::Dispatch(env.executor().clone()));
-            return hop(turn, way, outcome);
+            let target = Panic::catch(|| HopTarget::Dispatch(env.executor().clone()));
+            return hop(turn, target, outcome);
         }
-        let way = Panic::catch(|| destination.way(turn.receiver().env(), S::COMPLETES));
-        hop(turn, way, outcome);
+        let target = Panic::catch(|| destination.target(turn.receiver().env(), S::COMPLETES));
+        hop(turn, target, outcome);
     }
 }
 
-/// Stores the outcome and takes the way, or completes here with the panic of code that the program
+/// Stores the outcome and hops, or completes here with the panic of code that the program
 /// implements: comparing and cloning executors.
 #[inline]
-fn hop<S, D, R, X>(mut turn: SerialTurn<HopSteps<S, D, R>>, way: Result<Way<X>, Panic>, outcome: OutcomeOf<S>)
-where
+fn hop<S, D, R, X>(
+    mut turn: SerialTurn<HopSteps<S, D, R>>,
+    target: Result<HopTarget<X>, Panic>,
+    outcome: OutcomeOf<S>,
+) where
     S: Sender<Value: Send, Error: Send>,
     D: Destination,
     R: Receiver<S::Value, S::Error>,
     X: Executor,
 {
-    let way = match way {
-        Ok(way) => way,
+    let target = match target {
+        Ok(target) => target,
         Err(panic) => return turn.complete(outcome.or_panic(panic)),
     };
-    match way {
-        Way::Stay => turn.complete(outcome),
-        Way::Post(executor) => {
+    match target {
+        HopTarget::Stay => turn.complete(outcome),
+        HopTarget::Post(executor) => {
             turn.parts().outcome = Some(outcome);
             post_contained(executor, turn.into_runnable());
         }
-        Way::Dispatch(executor) => {
+        HopTarget::Dispatch(executor) => {
             turn.parts().outcome = Some(outcome);
             if let Some(runnable) = dispatch_contained(executor, turn.into_runnable()) {
                 runnable.run();
@@ -174,7 +177,7 @@ where
     }
 }
 
-impl<X> fmt::Debug for Way<X> {
+impl<X> fmt::Debug for HopTarget<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stay => "Stay",

@@ -35,7 +35,7 @@ impl<V, E> Transform<V, E> for ErrorAsValue {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, all_doors};
+    use crate::testing::{Connected, all_outcomes};
 
     #[test]
     fn value_and_error_become_a_result_and_the_other_doors_pass() {
@@ -45,7 +45,7 @@ mod tests {
             Outcome::Stopped,
             Outcome::Panicked(Panic::new("door")),
         ];
-        for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
+        for ((_, sender), expected) in all_outcomes(1, "e").into_iter().zip(expected) {
             assert_eq!(Connected::new(sender.into_result()).start().outcome(), expected);
         }
     }

@@ -77,11 +77,11 @@ where
 mod tests {
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes};
 
     #[test]
     fn lets_every_door_pass_and_shows_the_state() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let work = |state: std::sync::Arc<i32>| sender.then(move |v| v + *state);
             assert_eq!(Connected::new(let_with(|| 5, work)).outcome(), outcome.map(|v| v + 5));
         }

@@ -35,11 +35,11 @@ impl<V, E> Transform<V, E> for OutcomeAsValue {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, all_doors};
+    use crate::testing::{Connected, all_outcomes};
 
     #[test]
     fn every_door_becomes_a_value() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(sender.materialize()).start().outcome(), Outcome::Value(outcome));
         }
     }

@@ -1,6 +1,6 @@
 //! `on(&executor)`: runs work on an executor and returns to the current one.
 
-use super::hop::{Destination, Hopped, Way};
+use super::hop::{Destination, HopTarget, Hopped};
 use super::starts_on::StartsOn;
 use crate::Completes;
 use convoke_core::{Env, ExecutorRef};
@@ -22,19 +22,19 @@ use convoke_core::{Env, ExecutorRef};
 /// let sender = just_from(|| 6 * 7).on(&InlineExecutor);
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));
 /// ```
-pub type OnSender<X, S> = Hopped<StartsOn<X, S>, Back>;
+pub type OnSender<X, S> = Hopped<StartsOn<X, S>, ReturnHop>;
 
 /// The destination of `on`: the executor of the surrounding environment.
 #[derive(Clone, Copy, Debug)]
-pub struct Back;
+pub struct ReturnHop;
 
-impl Destination for Back {
+impl Destination for ReturnHop {
     type Executor = ExecutorRef;
     const BACK: bool = true;
 
     #[inline]
-    fn way(self, env: &Env, _: Completes) -> Way<ExecutorRef> {
-        Way::Dispatch(env.executor().clone())
+    fn target(self, env: &Env, _: Completes) -> HopTarget<ExecutorRef> {
+        HopTarget::Dispatch(env.executor().clone())
     }
 
     fn executor(&self, env: &Env) -> ExecutorRef {
@@ -45,13 +45,13 @@ impl Destination for Back {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, race_a_gate, stopped_env};
     use convoke_core::Env;
     use convoke_core::env::Changes;
 
     #[test]
     fn every_door_comes_back() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let (back, there) = (ByHand::new(), ByHand::new());
             let running = Connected::with_env(sender.on(&there), Env::from(back.clone())).start();
             assert_eq!((back.len(), there.len()), (0, 1));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_executor_that_drops_it_on_either_way_stops_it_and_loses_no_error() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let (back, there) = (ByHand::new(), ByHand::new());
             let running = Connected::with_env(sender.on(&there), Env::from(back.clone())).start();
             there.run_all();

@@ -71,7 +71,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, all_doors, stopped_env};
+    use crate::testing::{Connected, all_outcomes, stopped_env};
 
     #[test]
     fn makes_each_round_in_order() {
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn the_first_round_without_a_value_is_the_last() {
-        for (outcome, sender) in all_doors((), "e") {
-            let [(_, second), ..] = all_doors((), "e");
+        for (outcome, sender) in all_outcomes((), "e") {
+            let [(_, second), ..] = all_outcomes((), "e");
             let mut senders = [sender, second].into_iter();
             let repeated = repeat_n(2, |_| senders.next().expect("two rounds"));
             let left = usize::from(!outcome.is_value());

@@ -79,7 +79,7 @@ mod tests {
     use core::ops::ControlFlow::{self, Break, Continue};
 
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     const MANY: u32 = if cfg!(miri) { 100 } else { 1_000_000 };
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn each_door_of_a_round_but_continue_is_the_end() {
-        for (outcome, sender) in all_doors(Break(1), "e") {
+        for (outcome, sender) in all_outcomes(Break(1), "e") {
             let mut once = Some(sender);
             let sender = repeat_until(move || once.take().expect("one round"));
             let expected = outcome.map(|flow: ControlFlow<i32>| flow.break_value().unwrap());

@@ -73,14 +73,14 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, Ends, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, Ends, Gate, all_outcomes, stopped_env};
 
     type Attempt = Ends<u32, &'static str>;
 
     /// Makes senders that fail until attempt number `good`.
     fn good_at(good: u32) -> impl FnMut(u32) -> Attempt + Send {
         move |attempt| {
-            let [(_, value), (_, error), ..] = all_doors(attempt, "no");
+            let [(_, value), (_, error), ..] = all_outcomes(attempt, "no");
             if attempt < good { error } else { value }
         }
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn doors_other_than_the_error_pass_through_unasked() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             if outcome.is_error() {
                 continue;
             }

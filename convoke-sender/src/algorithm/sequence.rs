@@ -115,13 +115,13 @@ tuples! {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     #[test]
     fn runs_in_order_and_completes_with_the_last_value() {
         let trace = std::sync::Mutex::new(String::new());
         let trace_of = &trace;
-        let say = |letter| just_from(move || trace_of.lock().unwrap().push(letter));
+        let say = |name| just_from(move || trace_of.lock().unwrap().push(name));
         let sender = sequence((
             say('a'),
             say('b'),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_first_without_a_value_is_the_end() {
-        for (outcome, sender) in all_doors((), "e") {
+        for (outcome, sender) in all_outcomes((), "e") {
             let count = DropCount::new();
             let token = count.token();
             let last = just_from(move || drop(token)).then(|()| count.dropped()).may_fail();

@@ -178,7 +178,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, stopped_env};
     use convoke_core::env::{Changes, Local};
 
     type Door = Gate<i32, &'static str>;
@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(Connected::new(consumer).start().outcome(), Outcome::Value(0));
         }
         assert_eq!(RUNS.load(Ordering::Relaxed), 1);
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let split = sender.split();
             assert_eq!(Connected::new(split.clone()).start().outcome(), outcome);
             assert_eq!(Connected::new(split).start().outcome(), outcome);

@@ -5,6 +5,9 @@
 //!    and the list is guarded by a lock.
 //! 2. A waiter in the list is alive and does not move: the list has the completion of the operation that it is
 //!    part of, and an operation lives until its completion has ended.
+//!
+//! It is not `IntrusiveList`, because a waiter has its completion exactly while it is in the list: both lie in one cell, which one
+//! unsafe block opens. With that list, each of adding, removing and taking would need one.
 
 #![allow(unsafe_code)]
 

@@ -70,12 +70,12 @@ impl<X, S: fmt::Debug> fmt::Debug for OnArrival<X, S> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, race_a_gate, stopped_env};
     use convoke_core::Env;
 
     #[test]
     fn runs_the_sender_on_the_executor_and_lets_every_door_pass() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let by_hand = ByHand::new();
             let running = Connected::new(starts_on(&by_hand, sender)).start();
             assert!(!running.is_complete());

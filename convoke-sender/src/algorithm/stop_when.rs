@@ -171,20 +171,20 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
     #[test]
     fn the_outcome_is_that_of_the_sender() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(sender.stop_when(never::<()>())).start().outcome(), outcome);
         }
     }
 
     #[test]
     fn any_door_of_the_trigger_stops_the_sender_and_a_panic_is_passed_on() {
-        for (door, trigger) in all_doors(1, "e") {
+        for (door, trigger) in all_outcomes(1, "e") {
             let work = Door::new();
             let outcome = Connected::new(work.sender().stop_when(trigger)).start().outcome();
             assert_eq!(work.asked_to_stop(), Some(StopReason::Requested));

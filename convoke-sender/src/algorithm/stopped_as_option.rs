@@ -37,7 +37,7 @@ impl<V, E> Transform<V, E> for StopAsNone {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, all_doors};
+    use crate::testing::{Connected, all_outcomes};
 
     #[test]
     fn value_and_stop_become_an_option_and_the_other_doors_pass() {
@@ -47,7 +47,7 @@ mod tests {
             Outcome::Value(None),
             Outcome::Panicked(Panic::new("door")),
         ];
-        for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
+        for ((_, sender), expected) in all_outcomes(1, "e").into_iter().zip(expected) {
             assert_eq!(Connected::new(sender.stopped_as_option()).start().outcome(), expected);
         }
     }

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use super::trampoline::Enclosing;
+use crate::erased::Enclosing;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, ExecutorRef, FrameAllocator, Outcome, Panic};
 

@@ -238,7 +238,7 @@ impl<C, E> fmt::Debug for WhenAllOutcomes<C, E> {
 mod tests {
     use crate::prelude::*;
 
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn each_door_of_a_child_is_that_of_the_whole() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             let expected = outcome.map(|v| (v, 2));
             assert_eq!(Connected::new(when_all((sender, just(2).may_fail()))).outcome(), expected);
         }

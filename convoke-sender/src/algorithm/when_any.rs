@@ -254,7 +254,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -303,10 +303,10 @@ mod tests {
 
     #[test]
     fn one_alone_passes_through_every_door() {
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(when_any((sender,))).outcome(), outcome);
         }
-        for (outcome, sender) in all_doors(1, "e") {
+        for (outcome, sender) in all_outcomes(1, "e") {
             assert_eq!(Connected::new(when_any(vec![sender])).outcome(), outcome);
         }
         assert_eq!(Connected::new(when_any(Vec::<Just<u8>>::new())).outcome(), Outcome::Stopped);

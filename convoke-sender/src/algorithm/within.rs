@@ -92,11 +92,11 @@ mod tests {
     use std::sync::Mutex;
 
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_outcomes, stopped_env};
 
     #[test]
     fn every_door_of_the_work_is_passed_on_after_the_exit() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             let log = Mutex::new(Vec::new());
             let say = |word| log.lock().unwrap().push(word);
             let enter = just_from(|| (say("enter"), 7).1).may_fail();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn if_entering_ends_with_anything_but_a_value_nothing_else_runs() {
-        for (outcome, enter) in all_doors(1, "e") {
+        for (outcome, enter) in all_outcomes(1, "e") {
             let ran = Mutex::new(0);
             let sender = within(
                 enter,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_exit_function_is_the_outcome_unless_the_work_has_panicked() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             let expected =
                 if outcome.is_panicked() { outcome } else { Outcome::Panicked(Panic::new("exit")) };
             let sender =

@@ -35,9 +35,9 @@ pub(super) trait Ending<S: Sender, A: Association>: Send + Sized + 'static {
 }
 
 /// The environment of work that is spawned, with the allocator of its block.
-pub(super) struct Around(Env);
+pub(super) struct SpawnEnv(Env);
 
-impl Around {
+impl SpawnEnv {
     /// Chooses the environment and the allocator of a sender: see [`spawn`](super::spawn()).
     pub(super) fn of<S: Sender>(env: Option<&Env>, sender: &S) -> Self {
         let env = env.map_or_else(Env::new, Env::child);
@@ -101,10 +101,10 @@ unsafe impl<B: AnyBlock + ?Sized> Sync for Counted<B> {}
 impl<S: Sender + 'static, A: Association, K: Ending<S, A>> Counted<Block<S, A, K>> {
     /// Allocates a block for work that starts in an environment and also stops with `scope`. Returns its
     /// arguments if there is no memory.
-    pub(super) fn new(around: Around, scope: StopToken, association: A, ending: K) -> Result<Self, (A, K)> {
+    pub(super) fn new(around: SpawnEnv, scope: StopToken, association: A, ending: K) -> Result<Self, (A, K)> {
         // All code that may panic, which is clones of the program's types, runs before there is memory to
         // leak.
-        let Around(env) = around;
+        let SpawnEnv(env) = around;
         let allocator = env.allocator().clone();
         let has_link = K::OWN_STOP || env.stop().stop_possible();
         let env = match has_link {
@@ -124,7 +124,8 @@ impl<S: Sender + 'static, A: Association, K: Ending<S, A>> Counted<Block<S, A, K
             allocator: ManuallyDrop::new(allocator),
             ending,
         };
-        // SAFETY: the memory is ours, and was allocated with the layout of a block.
+        // SAFETY: the allocator has just returned the memory, above, for the layout of this block, and nothing else has its
+        // address.
         unsafe { block.write(value) };
         let this = Self(block);
         if has_link {
@@ -275,7 +276,8 @@ struct Forward {
     block: Weak,
 }
 
-// SAFETY: the block may be used from any thread, by its rules.
+// SAFETY: it uses the block through `Weak::hold` alone, which counts in an atomic word, and the counted reference that it
+// gets is `Send`.
 unsafe impl Send for Forward {}
 
 impl OnStop for Forward {

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::{OutcomeOf, Sender};
 use convoke_core::{Env, Never, Outcome};
 
-use super::block::{Around, Counted, Ended, Ending};
+use super::block::{Counted, Ended, Ending, SpawnEnv};
 use super::{Association, AsyncScope, WorkName};
 
 mod sealed {
@@ -154,7 +154,7 @@ where
     let Some(association) = scope.associate(name) else {
         return Err(ScopeSpawnError::closed(sender));
     };
-    match Counted::new(Around::of(env, &sender), scope.stop_token(), association, ToScope) {
+    match Counted::new(SpawnEnv::of(env, &sender), scope.stop_token(), association, ToScope) {
         Ok(block) => {
             block.start(sender);
             Ok(())

@@ -12,7 +12,7 @@ use crate::{Receiver, Sender};
 use convoke_core::raw::OnStop;
 use convoke_core::{Env, Never, Outcome, Panic, StopReason};
 
-use super::block::{Around, Counted};
+use super::block::{Counted, SpawnEnv};
 use super::result::{Claim, ToConsumer, WaitingConsumer};
 use super::spawn::ScopeSpawnError;
 use super::{Association, AsyncScope, WorkName};
@@ -61,7 +61,7 @@ where
         return Err(ScopeSpawnError::closed(sender));
     };
     let to_consumer = ToConsumer::new(association.uncounted());
-    match Counted::new(Around::of(env, &sender), scope.stop_token(), association, to_consumer) {
+    match Counted::new(SpawnEnv::of(env, &sender), scope.stop_token(), association, to_consumer) {
         Ok(block) => {
             let future = SpawnFuture { claim: Some(Claim::new::<S, _>(&block)) };
             block.start(sender);

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use convoke_core::raw::Handshake;
+use convoke_core::raw::StartRendezvous;
 use convoke_core::raw::sync::UnsafeCell;
 
 /// A rendezvous with room for one outcome.
@@ -12,7 +12,7 @@ use convoke_core::raw::sync::UnsafeCell;
 /// 1. The outcome belongs to the completion of the work until that arrives, then to the second to arrive. If
 ///    the work is inline, both are one thread: the outcome belongs to the completion, and then to the loop.
 pub struct Arrival<T> {
-    rendezvous: Handshake,
+    rendezvous: StartRendezvous,
     outcome: UnsafeCell<Option<T>>,
 }
 
@@ -20,7 +20,7 @@ impl<T: Send> Arrival<T> {
     /// Creates a rendezvous at which neither has arrived.
     #[inline]
     pub fn new() -> Self {
-        Self { rendezvous: Handshake::new(), outcome: UnsafeCell::new(None) }
+        Self { rendezvous: StartRendezvous::new(), outcome: UnsafeCell::new(None) }
     }
 }
 

@@ -23,23 +23,21 @@
 //! | [`Pending`], [`Until`], [`Completion`] | an operation that waits for an outcome from outside |
 //! | [`Children`] | the count of children, and their stop source |
 //! | [`EnvAbove`] | the environment of the parent's receiver |
-//! | [`Handshake`] | the rendezvous of `start` and a completion |
+//! | [`StartRendezvous`] | the rendezvous of `start` and a completion |
 //! | [`Leaf`], [`Action`] | an operation that does one thing when it starts |
 
 mod arrival;
+mod ask_receiver;
 mod children;
-mod enclosing;
-mod env_above;
 mod leaf;
 mod pending;
 mod posted;
 mod serial;
 
+pub use crate::erased::EnvAbove;
 pub use arrival::Arrival;
 pub use children::Children;
-pub use convoke_core::raw::Handshake;
-pub use enclosing::Enclosing;
-pub use env_above::EnvAbove;
+pub use convoke_core::raw::StartRendezvous;
 pub use leaf::{Action, Leaf};
 pub use pending::{Completion, Listening, Pending, Starting, Until};
 pub use posted::{Posted, Resume};

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 
 use crate::Receiver;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::{Handshake, OnStop, Operation, RawCallback};
+use convoke_core::raw::{OnStop, Operation, RawCallback, StartRendezvous};
 use convoke_core::{Env, Never, Outcome, StopToken};
 
 /// The beginning and the end of a wait, and the parts of the operation that they use.
@@ -64,7 +64,7 @@ pub struct Pending<W: Until> {
 
 /// The part of the operation that the completion knows.
 struct Core<V, E> {
-    rendezvous: Handshake,
+    rendezvous: StartRendezvous,
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     env: unsafe fn(NonNull<Self>) -> NonNull<Env>,
     finish: unsafe fn(NonNull<Self>),
@@ -82,7 +82,7 @@ impl<W: Until> Pending<W> {
     pub fn new(wait: W, receiver: W::Receiver) -> Self {
         Self {
             core: Core {
-                rendezvous: Handshake::new(),
+                rendezvous: StartRendezvous::new(),
                 outcome: UnsafeCell::new(None),
                 env: Self::env,
                 finish: Self::finish,

@@ -9,10 +9,10 @@ use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::Enclosing;
 use super::arrival::Arrival;
 use super::posted::{Posted, Resume};
-use crate::{AnySender, OutcomeOf, Receiver, Sender};
+use crate::erased::{AnySender, Enclosing};
+use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Call, Operation, Runnable, ScopedEnv, Slot};

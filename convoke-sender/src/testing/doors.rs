@@ -8,7 +8,10 @@ use crate::prelude::*;
 use crate::{Completes, Receiver};
 
 /// Returns a sender for each of the four kinds of outcome, of one type, each with the outcome it will have.
-pub fn all_doors<V: Send + Clone, E: Send + Clone>(value: V, error: E) -> [(Outcome<V, E>, Ends<V, E>); 4] {
+pub fn all_outcomes<V: Send + Clone, E: Send + Clone>(
+    value: V,
+    error: E,
+) -> [(Outcome<V, E>, Ends<V, E>); 4] {
     let outcomes = || {
         [
             Outcome::Value(value.clone()),

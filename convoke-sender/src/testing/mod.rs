@@ -17,6 +17,6 @@ mod race;
 
 pub use connected::{Connected, Keep, Running, stopped_env};
 pub use convoke_core::testing::{ByHand, DropCount, DropToken};
-pub use doors::{Ends, all_doors, completes_of};
+pub use doors::{Ends, all_outcomes, completes_of};
 pub use gate::{AtGate, Gate, GateOperation};
 pub use race::race_a_gate;

@@ -29,12 +29,12 @@ impl Diary {
     }
 }
 
-struct Guest {
+struct Member {
     diary: Diary,
     is_counted: bool,
 }
 
-impl Association for Guest {
+impl Association for Member {
     fn uncounted(&self) -> Option<Self> {
         Some(Self { diary: self.diary.clone(), is_counted: false })
     }
@@ -44,7 +44,7 @@ impl Association for Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for Member {
     fn drop(&mut self) {
         if self.is_counted {
             self.diary.write("out");
@@ -53,16 +53,16 @@ impl Drop for Guest {
 }
 
 impl AsyncScope for Diary {
-    type Association = Guest;
+    type Association = Member;
 
-    fn associate(&self, name: WorkName) -> Option<Guest> {
+    fn associate(&self, name: WorkName) -> Option<Member> {
         if self.is_full {
             self.write("refused");
             return None;
         }
         assert!(name.to_string().contains("async_scope.rs"), "{name}");
         self.write("in");
-        Some(Guest { diary: self.clone(), is_counted: true })
+        Some(Member { diary: self.clone(), is_counted: true })
     }
 
     fn stop_token(&self) -> StopToken {

@@ -7,7 +7,7 @@ use convoke_core::InlineExecutor;
 use convoke_core::testing::{ByHand, DropCount};
 use convoke_exec::ThreadPool;
 use convoke_sender::prelude::*;
-use convoke_sender::testing::{Connected, Gate, all_doors, stopped_env};
+use convoke_sender::testing::{Connected, Gate, all_outcomes, stopped_env};
 use convoke_sender::{Completes, Receiver};
 use convoke_sender::{CountingScope, sync_wait};
 
@@ -33,7 +33,7 @@ fn a_new_scope_is_open_and_empty() {
 
 #[test]
 fn nest_counts_at_once_starts_nothing_and_passes_every_door() {
-    for (outcome, sender) in all_doors(1, "e") {
+    for (outcome, sender) in all_outcomes(1, "e") {
         let scope = CountingScope::new();
         let nested = scope.nest(sender);
         assert!(nested.is_associated());

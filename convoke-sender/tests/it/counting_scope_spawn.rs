@@ -9,7 +9,7 @@ use convoke_core::testing::{ByHand, DropCount};
 use convoke_exec::ThreadPool;
 use convoke_sender::counting_scope::SpawnFuture;
 use convoke_sender::prelude::*;
-use convoke_sender::testing::{Connected, Gate, all_doors, stopped_env};
+use convoke_sender::testing::{Connected, Gate, all_outcomes, stopped_env};
 use convoke_sender::{CountingScope, sync_wait};
 use convoke_testing::workshop::frames::Frames;
 
@@ -152,14 +152,14 @@ fn a_local_that_panics_when_it_is_dropped_keeps_no_scope_waiting() {
 
 #[test]
 fn every_door_passes_through_a_future_early_and_late() {
-    for (outcome, sender) in all_doors(1, "e") {
+    for (outcome, sender) in all_outcomes(1, "e") {
         let scope = CountingScope::new();
         let future = scope.spawn_future(sender, &Env::new()).unwrap();
         assert_eq!(scope.use_count(), 0, "it has completed, and is no longer counted");
         assert_eq!(Connected::new(future).start().outcome(), outcome);
         assert_eq!(join(&scope), Outcome::Value(()), "the consumer has got the panic, not the scope");
     }
-    for (outcome, _) in all_doors(1, "e") {
+    for (outcome, _) in all_outcomes(1, "e") {
         let (scope, gate, future) = future();
         let running = Connected::new(future).start();
         assert_eq!((running.is_complete(), scope.use_count()), (false, 1));

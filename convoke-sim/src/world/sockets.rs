@@ -4,12 +4,12 @@ use core::ops::Index;
 
 use super::socket::Socket;
 
-/// The id of a socket. No id is used twice.
+/// The id of a socket. No id is used twice: 2⁶⁴ sockets do not fit into a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SocketId {
     place: u32,
     /// Number of sockets that had the same place before.
-    generation: u32,
+    generation: u64,
 }
 
 /// Sockets by id. The order of iteration is that of their places, and follows from what has happened.
@@ -21,7 +21,7 @@ pub(super) struct Sockets {
 
 #[derive(Debug)]
 struct Place {
-    generation: u32,
+    generation: u64,
     socket: Option<Box<Socket>>,
 }
 

@@ -17,7 +17,7 @@ pub enum TrySendError<T> {
 
 /// Error of `try_recv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryReceiveError {
+pub enum TryRecvError {
     /// There is no message now, but one may still be sent.
     Empty,
     /// The channel is closed, and all messages were received.
@@ -67,7 +67,7 @@ impl<T> fmt::Display for TrySendError<T> {
     }
 }
 
-impl fmt::Display for TryReceiveError {
+impl fmt::Display for TryRecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "the channel is empty",
@@ -84,5 +84,5 @@ impl fmt::Display for Closed {
 
 impl<T> core::error::Error for SendError<T> {}
 impl<T> core::error::Error for TrySendError<T> {}
-impl core::error::Error for TryReceiveError {}
+impl core::error::Error for TryRecvError {}
 impl core::error::Error for Closed {}

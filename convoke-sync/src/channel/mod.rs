@@ -19,7 +19,7 @@ mod reserve;
 mod send;
 mod sender;
 
-pub use error::{Closed, SendError, TryReceiveError, TrySendError};
+pub use error::{Closed, SendError, TryRecvError, TrySendError};
 pub(super) use queue::{LISTENERS, LISTS, Queue};
 pub use receive::Receive;
 pub use reserve::{OwnedSendPermit, Reserve, SendPermit};

@@ -25,7 +25,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::seat::HasWaitQueue;
 use super::super::wait_queue::{Locked, WaitQueue};
-use super::{TryReceiveError, TrySendError};
+use super::{TryRecvError, TrySendError};
 use convoke_core::raw::wake_if_any;
 
 // Indices of the wait lists.
@@ -49,7 +49,7 @@ pub(crate) struct Queue<T> {
     direct: bool,
 }
 
-// SAFETY: it is the field `waiting`.
+// SAFETY: `wait_queue` below always borrows the field `waiting`, which is never replaced: the queue is behind an `Arc`.
 unsafe impl<T> HasWaitQueue<LISTS> for Queue<T> {
     type State = ChannelState<T>;
     type Payload = Carried<T>;
@@ -162,7 +162,7 @@ impl<T> Queue<T> {
         }
     }
 
-    pub(crate) fn try_receive(&self) -> Result<T, TryReceiveError> {
+    pub(crate) fn try_receive(&self) -> Result<T, TryRecvError> {
         let mut locked = self.waiting.lock();
         let taken = self.take(&mut locked);
         drop(locked);
@@ -171,8 +171,8 @@ impl<T> Queue<T> {
                 wake_if_any(waker);
                 Ok(message)
             }
-            Taken::Empty => Err(TryReceiveError::Empty),
-            Taken::Closed => Err(TryReceiveError::Closed),
+            Taken::Empty => Err(TryRecvError::Empty),
+            Taken::Closed => Err(TryRecvError::Closed),
         }
     }
 

@@ -33,6 +33,9 @@ pub use pool::{BlockingPool, DEFAULT_THREADS, POOL};
 /// is given an [`Inside`]: with it, it sees if it was asked to stop, reads the locals of the task, and calls
 /// back into async code.
 ///
+/// Use this if a call blocks its thread: files, a database without async, long computations. Use
+/// [`run_on`](crate::run_on()) with a pool for computations that may be split at an `await`.
+///
 /// When the task is asked to stop, so is the function, and the task waits for it for a [grace
 /// period](Blocking::grace). A function that takes longer is left to run on its thread, and reported to the
 /// [hook](set_overdue_hook): a thread cannot be forced to end.

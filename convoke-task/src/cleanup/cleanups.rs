@@ -10,13 +10,16 @@ use convoke_core::raw::FrameArc;
 use super::cleanup_output::CleanupOutput;
 use super::future::{Held, Reports, Using};
 use super::lent::lend;
-use super::problem::Whose;
+use super::problem::CleanupId;
 use super::stack::{Entry, FirstFailure, Stack, close};
 use super::{AsyncClose, Exit, Lent};
 
 /// Runs a body that has a stack of clean-ups. When the body has ended, with a value, a failure, a stop or a
 /// panic, they run in reverse order. Each runs, even if others fail, stop or panic. Together they are
 /// shielded from stop requests and have one [grace period](Using::grace).
+///
+/// Use this if clean-ups are added under way. Use [`using`](crate::using()) or [`ensure`](crate::ensure()) if
+/// there is one.
 ///
 /// The body returns a `Result`. The errors of the clean-ups are converted to its error type, as by `?`.
 ///
@@ -65,7 +68,7 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let cleanups = Cleanups { stack: FrameArc::in_task(Stack::new()) };
-    let whose = Whose { what: "a stack of clean-ups", location: Location::caller() };
+    let whose = CleanupId { what: "a stack of clean-ups", location: Location::caller() };
     let body = body(cleanups.clone());
     let close = |cleanups: Cleanups<'c, E>, exit| close(cleanups.stack, exit);
     Using::new(body, Held::Here(Some(cleanups)), close, whose, Reports::Elsewhere)
@@ -84,7 +87,7 @@ impl<'c, E> Cleanups<'c, E> {
     where
         R: AsyncClose<Error: FailsAs<E>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
+        let whose = CleanupId { what: core::any::type_name::<R>(), location: Location::caller() };
         let (lent, lender) = lend(resource);
         self.stack.push(Entry::new(whose, move |exit| lender.take().map(|resource| resource.close(exit))));
         lent
@@ -98,7 +101,7 @@ impl<'c, E> Cleanups<'c, E> {
         K: FnOnce(Exit) -> C + Send + 'c,
         C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
+        let whose = CleanupId { what: core::any::type_name::<K>(), location: Location::caller() };
         self.stack.push(Entry::new(whose, move |exit| Some(clean_up(exit))));
     }
 }

@@ -6,11 +6,14 @@ use core::panic::Location;
 use super::Exit;
 use super::cleanup_output::CleanupOutput;
 use super::future::{Held, Reports, Using};
-use super::problem::Whose;
+use super::problem::CleanupId;
 
 /// Runs a body, and then a clean-up, however the body has ended: with a value, a failure, a stop or a panic.
 /// The clean-up gets an [`Exit`], which says how. It runs after the body's frame was dropped, is shielded
 /// from stop requests, and has a [grace period](Using::grace).
+///
+/// Use this if the clean-up belongs to no resource. Use [`using`](crate::using()) for a resource that has a
+/// close.
 ///
 /// The clean-up returns `()` or a `Result<(), E>`. Clean-up and body need not be `Send` in a task that is not.
 ///
@@ -46,6 +49,6 @@ where
     C: Future<Output: CleanupOutput>,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
+    let whose = CleanupId { what: core::any::type_name::<K>(), location: Location::caller() };
     Using::new(body, Held::Here(Some(clean_up)), |clean_up, exit| clean_up(exit), whose, Reports::OncePolled)
 }

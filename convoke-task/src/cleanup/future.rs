@@ -22,7 +22,7 @@ use super::cleanup_output::{CleanupError, CleanupOutput};
 use super::closing::{Closed, Closing};
 use super::grace::Grace;
 use super::lent::Lender;
-use super::problem::{ProblemKind, Whose};
+use super::problem::{CleanupId, ProblemKind};
 
 /// The resource while the body runs: in the future, or lent to the body.
 pub(super) enum Held<R> {
@@ -51,7 +51,7 @@ pin_project! {
         // The outcome of the body, while the clean-up runs.
         body_ended: OutOfLine<Option<Outcome<F::Output>>>,
         grace: Option<Duration>,
-        whose: Whose,
+        whose: CleanupId,
         // Says if a drop before the end is reported.
         reports: Reports,
         begun: bool,
@@ -106,7 +106,7 @@ impl<R, F: Future, C> Using<R, F, C> {
         body: F,
         held: Held<R>,
         close: fn(R, Exit) -> C,
-        whose: Whose,
+        whose: CleanupId,
         reports: Reports,
     ) -> Self {
         Self {

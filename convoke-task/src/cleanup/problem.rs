@@ -112,12 +112,12 @@ fn is_intended(_: &ProblemKind<'_>) -> bool {
 
 /// Identity of a clean-up in reports.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Whose {
+pub(super) struct CleanupId {
     pub(super) what: &'static str,
     pub(super) location: &'static Location<'static>,
 }
 
-impl Whose {
+impl CleanupId {
     /// Reports a problem to the hook, or else on stderr.
     #[cold]
     pub(super) fn report(self, kind: ProblemKind<'_>) {
@@ -146,13 +146,13 @@ mod tests {
 
     #[test]
     fn a_hook_that_is_replaced_may_report_when_it_is_dropped() {
-        struct Reports(Whose);
+        struct Reports(CleanupId);
         impl Drop for Reports {
             fn drop(&mut self) {
                 self.0.report(ProblemKind::Skipped);
             }
         }
-        let reports = Reports(Whose { what: "a hook", location: Location::caller() });
+        let reports = Reports(CleanupId { what: "a hook", location: Location::caller() });
         set_cleanup_hook(move |_| {
             let _kept = &reports;
         });
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_panics_ends_nothing_even_while_panicking() {
-        struct Reports(Whose);
+        struct Reports(CleanupId);
         impl Drop for Reports {
             fn drop(&mut self) {
                 self.0.report(ProblemKind::Skipped);
@@ -172,7 +172,7 @@ mod tests {
         }
         // Not `panic!`: a panic while panicking prints a backtrace, which takes minutes under Miri.
         set_cleanup_hook(|problem| std::panic::resume_unwind(Box::new(problem.to_string())));
-        let whose = Whose { what: "a thing", location: Location::caller() };
+        let whose = CleanupId { what: "a thing", location: Location::caller() };
         whose.report(ProblemKind::CutShort);
         let panic = Panic::catch(|| {
             let _reports = Reports(whose);

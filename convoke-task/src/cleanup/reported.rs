@@ -8,7 +8,7 @@ use convoke_core::raw::Frame;
 
 use super::closing::Closing;
 use super::grace::Grace;
-use super::problem::{ProblemKind, Whose};
+use super::problem::{CleanupId, ProblemKind};
 use super::stack::UnderWay;
 
 /// Runs a clean-up, shielded from stop requests and with a grace period. Reports its failure, stop or panic,
@@ -19,7 +19,7 @@ pub(crate) async fn reported(
     // Boxed: a service ends once, and the code below is long.
     clean_up: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
 ) {
-    let whose = Whose { what, location };
+    let whose = CleanupId { what, location };
     let under_way = UnderWay(Some(whose));
     let mut closing = pin!(Closing::shielded(clean_up, Grace::new(None)));
     let closed = poll_fn(|cx| {
@@ -39,5 +39,5 @@ pub(crate) async fn reported(
 /// Reports a problem of a clean-up to the hook.
 #[cold]
 pub fn report_problem(what: &'static str, location: &'static Location<'static>, kind: ProblemKind<'_>) {
-    Whose { what, location }.report(kind);
+    CleanupId { what, location }.report(kind);
 }

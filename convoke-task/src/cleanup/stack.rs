@@ -12,12 +12,12 @@ use convoke_core::{CleanupFailure, FailsAs, Panic};
 use super::Exit;
 use super::cleanup_output::CleanupOutput;
 use super::closing::{Closed, Closing};
-use super::problem::{ProblemKind, Whose};
+use super::problem::{CleanupId, ProblemKind};
 use crate::framed::{Framed, frame_clean_up};
 
 /// One clean-up that has not begun.
 pub(super) struct Entry<'c, E> {
-    whose: Whose,
+    whose: CleanupId,
     begin: Begin<'c, E>,
 }
 
@@ -35,7 +35,7 @@ enum Ended<E> {
 }
 
 impl<'c, E> Entry<'c, E> {
-    pub(super) fn new<C>(whose: Whose, begin: impl FnOnce(Exit) -> Option<C> + Send + 'c) -> Self
+    pub(super) fn new<C>(whose: CleanupId, begin: impl FnOnce(Exit) -> Option<C> + Send + 'c) -> Self
     where
         C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
     {
@@ -94,7 +94,7 @@ impl<E> Drop for Stack<'_, E> {
 /// Runs all clean-ups, in reverse order. Fails with the first failure, if the body has not failed itself; a
 /// panic counts for more than a failure. All others are reported.
 pub(super) async fn close<E>(stack: FrameArc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
-    let mut first: Option<(Whose, E, String)> = None;
+    let mut first: Option<(CleanupId, E, String)> = None;
     let mut first_panic = None;
     while let Some(Entry { whose, mut begin }) = stack.pop() {
         let wanted = exit.is_clean() && first.is_none() && first_panic.is_none();
@@ -132,7 +132,7 @@ pub(super) async fn close<E>(stack: FrameArc<Stack<'_, E>>, exit: Exit) -> Resul
 }
 
 /// Guard of a running clean-up: reports if it is dropped before the end.
-pub(super) struct UnderWay(pub(super) Option<Whose>);
+pub(super) struct UnderWay(pub(super) Option<CleanupId>);
 
 impl UnderWay {
     /// Ends the guard without a report.

@@ -5,13 +5,17 @@ use core::panic::Location;
 
 use super::future::{Held, Reports, Using};
 use super::lent::lend;
-use super::problem::Whose;
+use super::problem::CleanupId;
 use super::{AsyncClose, Lent};
 
 /// Runs a body that uses a resource, and then closes the resource, however the body has ended: with a value,
 /// a failure (`?` on a `Result` or an `Option`, see [`BodyOutput`](convoke_core::BodyOutput)), a stop or a
 /// panic. The close runs after the body's frame was dropped, is shielded from stop requests, and has a [grace
 /// period](Using::grace).
+///
+/// Use this if a resource has a close that is awaited. Use [`ensure`](crate::ensure()) for a clean-up that
+/// belongs to no resource, and [`cleanups`](crate::cleanup::cleanups()) for a number of them that is not known
+/// before.
 ///
 /// The body is an `async` closure, and may borrow from around it. It gets the resource in a [`Lent`], which
 /// dereferences to the resource. That costs one allocation.
@@ -60,7 +64,7 @@ where
     B: FnOnce(Lent<R>) -> F,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
+    let whose = CleanupId { what: core::any::type_name::<R>(), location: Location::caller() };
     let (lent, lender) = lend(resource);
     Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::Now)
 }

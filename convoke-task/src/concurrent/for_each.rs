@@ -15,6 +15,9 @@ use super::source::{ItemSource, Items};
 /// or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does.
 /// Then the running futures are asked to stop and awaited.
 ///
+/// Use this if the calls return nothing but errors. Use [`map_concurrent`](crate::map_concurrent()) for their
+/// results, and a [`scope`](crate::scope()) if they are to run in parallel.
+///
 /// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended; or with the error or `Break` that
 ///   ended the loop. Stopped, if one of the futures was stopped.
 /// - *If dropped*, the running futures are dropped.

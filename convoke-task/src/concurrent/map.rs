@@ -18,6 +18,9 @@ use crate::cleanup::{AsyncClose, Exit};
 /// order in which the futures end; or, [in order](MapConcurrent::in_order), in that of the items. Items come
 /// from an iterator or a stream, and are taken only when a future can be started.
 ///
+/// Use this if the results are used one by one. Use [`for_each_concurrent`](crate::for_each_concurrent()) if
+/// there are none, and a [`scope`](crate::scope()) if the calls are to run in parallel.
+///
 /// The futures run inside the task, and only while it waits for a result. They may borrow from around. A
 /// consumer that leaves early calls [`close`](MapConcurrent::close), or uses [`using`](crate::using()). If a
 /// future stops or panics, the others are asked to stop and awaited; then the consumer stops or panics.

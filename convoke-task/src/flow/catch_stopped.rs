@@ -12,6 +12,9 @@ use pin_project_lite::pin_project;
 
 /// Runs a future, and returns [`Stopped`] if it ends as stopped, instead of ending the awaiting function too.
 ///
+/// Use this if the task goes on after a part of it was stopped. Use [`using`](crate::using()) or
+/// [`ensure`](crate::ensure()) to clean up: a caught stop is easily swallowed.
+///
 /// The task is still asked to stop afterwards: the next thing that waits is stopped again, and a line on stderr
 /// says so. Work that must be done nevertheless belongs into a `shield`, or into clean-up.
 ///

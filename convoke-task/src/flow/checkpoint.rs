@@ -10,6 +10,9 @@ use convoke_core::raw::Frame;
 /// Lets other work of the executor run, and stops here if a stop was requested: for loops that compute for
 /// long, and for loops whose awaits all happen to be ready.
 ///
+/// Use this if a loop computes for long without an `await`. Use [`reschedule`](crate::reschedule()) to move to
+/// another executor.
+///
 /// - *Completes with* `()`, or stopped.
 /// - *If dropped*, nothing happens.
 /// - *Runs on* the task's executor, behind what is queued there.

@@ -12,6 +12,9 @@ use crate::task::Inside;
 
 /// Moves the running task to another executor. From here on it resumes there after every `await`.
 ///
+/// Use this if the rest of the task runs on another executor. Use [`run_on`](crate::run_on()) if a part of it
+/// does, and comes back.
+///
 /// - *Completes with* the executor that the task ran on before; or with [`NotSend`], without having moved.
 ///   Stopped, if a stop was requested.
 /// - *If dropped* before it has completed, the task may have moved or not.

@@ -20,6 +20,7 @@ use crate::child_task::task;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::run_on;
 ///
 /// let pool = ThreadPool::new(1).unwrap();
 /// let executor = pool.executor();

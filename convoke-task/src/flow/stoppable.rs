@@ -14,6 +14,9 @@ use pin_project_lite::pin_project;
 /// while it waits, it is dropped, and the function that awaits it ends as stopped. Clean-up of Convoke that has
 /// begun inside is awaited first.
 ///
+/// Use this if the future is of another crate, and may be dropped where it waits. Use
+/// [`shield`](crate::shield()) if it must not be.
+///
 /// Only needed where the policy [`ForeignFutures`](convoke_core::ForeignFutures) is to let such futures run to
 /// their end. By default they give way without it. Futures of Convoke see a stop themselves and end in order.
 ///

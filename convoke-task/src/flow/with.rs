@@ -19,6 +19,9 @@ use crate::region::pass_on_stop;
 /// Returns a builder for running a future in a changed environment; [`run`](With::run) returns the future. What
 /// is not set stays as it is, and all that the future starts inherits the changes.
 ///
+/// Use this if a part of a task gets another allocator, deadline or local value. Use the options of a
+/// [child](crate::scope::Child) for a whole task.
+///
 /// Without an executor and without a name the future is a part of the task that awaits it: it may borrow, and
 /// need not be `Send`.
 ///

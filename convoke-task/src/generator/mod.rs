@@ -45,6 +45,9 @@ use body::Body;
 /// that asks for the [next](Generator::next) value, from one `yield_value` to the next. It does not run
 /// ahead, and an item costs no allocation.
 ///
+/// Use this if one body makes values one by one, and awaits in between. Use a channel if it is to run ahead of
+/// its consumer.
+///
 /// A body that returns `()` makes a stream of values. A body that returns a `Result<(), E>` makes a stream of
 /// `Result<T, E>`: its error is the last item. A panic of the body goes on in the consumer.
 ///

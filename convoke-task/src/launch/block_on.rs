@@ -58,7 +58,7 @@ pub fn block_on_with<F: Future>(changes: Changes, future: F) -> Outcome<F::Outpu
 /// A future without a type.
 pub type BoxedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Runs a future without a type on this loop, or else on one of its own. The code of its task is compiled here, once:
+/// Runs a type-erased future on this loop, or on a new one. The code of its task is compiled here, once:
 /// that of [`block_on_with`] is compiled again for every type of future.
 ///
 /// # Panics

@@ -39,7 +39,7 @@ pub trait Finish<T> {
 
 /// No handler: what the task returns is what is waited for.
 #[derive(Clone, Copy, Debug)]
-pub struct Untouched;
+pub struct NoHandlers;
 
 /// A handler of values.
 pub struct OnValue<F>(F);
@@ -50,7 +50,7 @@ pub struct OnError<G>(G);
 /// A handler of values and one of errors.
 pub struct OnBoth<F, G>(F, G);
 
-impl OnEnd for Untouched {
+impl OnEnd for NoHandlers {
     type WithValue<F> = OnValue<F>;
     type WithError<F> = OnError<F>;
 
@@ -102,7 +102,7 @@ impl<A, B> OnEnd for OnBoth<A, B> {
     }
 }
 
-impl<T> Finish<T> for Untouched {
+impl<T> Finish<T> for NoHandlers {
     type Output = T;
 
     fn finish(self, value: T) -> T {

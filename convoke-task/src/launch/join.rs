@@ -12,8 +12,8 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{
-    Adoptable, AdoptedFuture, AdoptedReceiver, Frame, FrameArc, Handshake, OnComplete, OnStop, Operation,
-    Polled, RawCallback, outside_a_task,
+    Adoptable, AdoptedFuture, AdoptedReceiver, Frame, FrameArc, OnComplete, OnStop, Operation, Polled,
+    RawCallback, StartRendezvous, outside_a_task,
 };
 use convoke_core::{Never, Outcome, Panic, StopReason, StopSource};
 
@@ -29,13 +29,13 @@ impl<T: Send> Launched<T> {
             root: UnsafeCell::new(None),
             receiver: UnsafeCell::new(Some(receiver)),
             callback: UnsafeCell::new(None),
-            handshake: Handshake::new(),
+            rendezvous: StartRendezvous::new(),
             _pinned: PhantomPinned,
         }
     }
 }
 
-// SAFETY: the second to arrive at the handshake completes the receiver as its last step. The task has ended
+// SAFETY: the second to arrive at the rendezvous completes the receiver as its last step. The task has ended
 // then, and the callback is removed.
 unsafe impl<T: Send> Adoptable for Launched<T> {
     type Value = T;
@@ -95,7 +95,7 @@ impl<T: Send> fmt::Debug for AwaitLaunched<T> {
 
 /// The operation of a [`Launched`]. The rules of which thread may touch which field:
 ///
-/// 1. Two arrive at the handshake: `start`, as its last step; and the end of the launched task, through
+/// 1. Two arrive at the rendezvous: `start`, as its last step; and the end of the launched task, through
 ///    `JoinWaits`, or `start` again if the task has ended by then.
 /// 2. The second to arrive has every field to itself. Before that, every field belongs to `start`.
 /// 3. The operation stays where it is, and alive, until both have arrived and its receiver is completed.
@@ -106,20 +106,21 @@ pub struct JoinOperation<T, R> {
     root: UnsafeCell<Option<FrameArc<Root<T>>>>,
     receiver: UnsafeCell<Option<R>>,
     callback: UnsafeCell<Option<RawCallback<PassOn>>>,
-    handshake: Handshake,
+    rendezvous: StartRendezvous,
     _pinned: PhantomPinned,
 }
 
 // SAFETY: rules 1 to 3 give each field to one thread at a time, and all of them are `Send`.
 unsafe impl<T: Send, R: Send> Send for JoinOperation<T, R> {}
 
-/// The right of the launched task to arrive at the handshake of the operation that waits for it, once.
+/// The right of the launched task to arrive at the rendezvous of the operation that waits for it, once.
 pub(super) struct JoinWaits {
     operation: NonNull<()>,
     arrive: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: any thread may arrive.
+// SAFETY: it is used for one thing, `tell`, whose function does as rules 1 and 2 say on any thread; what is in the
+// operation is `Send`: `JoinOperation` makes this for a `T` and an `R` that are.
 unsafe impl Send for JoinWaits {}
 
 impl JoinWaits {
@@ -135,9 +136,9 @@ impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
     unsafe fn start(self: Pin<&mut Self>) {
         // All fields are cells.
         let this = NonNull::from(&*self);
-        // SAFETY: rule 2: the fields belong to `start` until it arrives at the handshake, which is its last
+        // SAFETY: rule 2: the fields belong to `start` until it arrives at the rendezvous, which is its last
         // step. Rule 3: the operation is pinned, so the task may point to it. The environment of the receiver
-        // outlives the callback, which is removed after the handshake.
+        // outlives the callback, which is removed after the rendezvous.
         unsafe {
             let parts = this.as_ref();
             let (Some(launched), Some(receiver)) =
@@ -160,7 +161,7 @@ impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
 }
 
 impl<T: Send, R: OnComplete<Outcome<T>>> JoinOperation<T, R> {
-    /// Arrives at the handshake. The second to arrive takes the outcome and completes the receiver.
+    /// Arrives at the rendezvous. The second to arrive takes the outcome and completes the receiver.
     ///
     /// # Safety
     /// Rule 1: called twice, and the operation is alive until then: rule 3.
@@ -168,7 +169,7 @@ impl<T: Send, R: OnComplete<Outcome<T>>> JoinOperation<T, R> {
         // SAFETY: rule 3: the operation is alive. Rule 2: the second to arrive has it to itself.
         unsafe {
             let this = this.cast::<Self>().as_ref();
-            if !this.handshake.arrive() {
+            if !this.rendezvous.arrive() {
                 return;
             }
             *this.callback.get() = None;

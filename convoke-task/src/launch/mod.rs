@@ -27,9 +27,12 @@ mod root;
 mod root_parent;
 
 pub use block_on::{BlockOn, block_on, block_on_with};
+#[doc(hidden)]
 pub use block_on::{BoxedFuture, block_on_boxed};
-pub use handlers::{Finish, OnBoth, OnEnd, OnError, OnValue, Untouched};
-pub use join::{AwaitLaunched, JoinOperation};
+pub use handlers::{Finish, NoHandlers, OnBoth, OnEnd, OnError, OnValue};
+pub use join::AwaitLaunched;
+#[doc(hidden)]
+pub use join::JoinOperation;
 pub use launched::Launched;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -52,6 +55,9 @@ use root::{Root, new_root};
 /// Returns a builder for launching a root task on this executor; [`start`](Launch::start) launches it. For
 /// ordinary code: `main`, a callback, a thread of a foreign library. In a task, open a
 /// [`scope`](crate::scope()).
+///
+/// Use this if ordinary code starts work and goes on. Use [`block_on`](crate::block_on()) if it waits, and a
+/// [`scope`](crate::scope()) in a task.
 ///
 /// The task inherits nothing: every option that is not set has its default. All that runs below it inherits
 /// the options.
@@ -97,13 +103,13 @@ pub(crate) fn launch_below(around: Env) -> Launch {
         context_allocator: None,
         name: None,
         location: None,
-        handlers: Handlers::new(Untouched),
+        handlers: Handlers::new(NoHandlers),
     }
 }
 
 /// The builder of [`launch()`]. `H` is the type of the handlers of values and errors.
 #[must_use = "nothing is launched before `start`"]
-pub struct Launch<H = Untouched> {
+pub struct Launch<H = NoHandlers> {
     around: Env,
     changes: Changes,
     token: StopToken,

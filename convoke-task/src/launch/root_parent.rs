@@ -80,7 +80,7 @@ struct ToRoot<D, E> {
     end: Cell<Option<(FrameArc<RootParent<D>>, E)>>,
 }
 
-// SAFETY: contract 1: it has no link of its own.
+// SAFETY: contract 1: `own_link` is the provided one, which returns none. Contract 2: `ASKED_FOR` is false, as provided.
 unsafe impl<D, T, E: RootEnd<D, T>> Ending<T> for ToRoot<D, E> {
     type After = RootAfter<D, T, E>;
 

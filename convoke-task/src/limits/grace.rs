@@ -26,7 +26,7 @@ pin_project! {
         period: Duration,
         begun: bool,
         // The stop request from outside, once it was seen.
-        heard: Option<Heard>,
+        heard: Option<StopSeen>,
         watch: StopWatch,
         under_way: UnderWay,
         // The panic of a stop callback. It is resumed when the body has ended.
@@ -36,7 +36,7 @@ pin_project! {
 
 /// A stop request from outside.
 #[derive(Clone, Copy)]
-struct Heard {
+struct StopSeen {
     reason: StopReason,
     /// The instant at which it is passed to the body. `None` if that is later than an `Instant` can be.
     at: Option<Instant>,
@@ -72,7 +72,7 @@ impl<F: Future> GracePeriod<F> {
         }
         let Some(reason) = around.stop_reason() else { return this.watch.watch(around, cx) };
         let now = this.alarm.as_ref().now(around.operation_owner().env().executor());
-        *this.heard = Some(Heard { reason, at: now.checked_add(*this.period) });
+        *this.heard = Some(StopSeen { reason, at: now.checked_add(*this.period) });
         if this.period.is_zero() {
             ask(this.region, reason, this.panic);
         }
@@ -81,7 +81,7 @@ impl<F: Future> GracePeriod<F> {
     /// Asks the body to stop if the grace period is over. Returns true if it was asked just now.
     fn is_over(self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
         let this = self.project();
-        let Some(Heard { reason, at: Some(at) }) = *this.heard else { return false };
+        let Some(StopSeen { reason, at: Some(at) }) = *this.heard else { return false };
         let over = this.region.stop_reason().is_none() && this.alarm.as_ref().poll(at, cx);
         if over {
             ask(this.region, reason, this.panic);

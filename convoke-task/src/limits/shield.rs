@@ -15,6 +15,9 @@ use crate::region::{Region, pass_on_stop};
 /// Runs a future to its end even if the task is asked to stop meanwhile: for work that must not be left
 /// half-done. The future sees neither the stop request nor the deadline of its task.
 ///
+/// Use this if the work must not be left half-done. Use [`using`](crate::using()) or
+/// [`ensure`](crate::ensure()) if it is a clean-up.
+///
 /// The request is not lost: the task stops at its next wait after the shield. A shielded future should be
 /// short. Give it a [`timeout`](super::timeout()) of its own; or a [grace period](Shield::grace), which
 /// begins with the stop request.

@@ -16,6 +16,9 @@ use convoke_exec::raw::When;
 /// Runs a future for at most `duration`, counted from its first poll. After that it is asked to stop, with
 /// [`StopReason::Deadline`](convoke_core::StopReason::Deadline), and awaited, with its clean-up.
 ///
+/// Use this if the time begins now. Use [`timeout_at`] for a deadline that several calls share, and a deadline
+/// in the environment (`env::with`) for all that is below.
+///
 /// The future sees the deadline with [`current::deadline`](crate::current::deadline) and in stop tokens: the
 /// earliest of this one and those from outside. If a deadline from outside is earlier, its owner gets the
 /// error, and this future stops.
@@ -43,6 +46,8 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 }
 
 /// Runs a future until `instant` at most. Otherwise like [`timeout()`].
+///
+/// Use this if several calls share the deadline. Use [`timeout`] if the time begins now.
 ///
 /// - *Completes with* `Ok` of the output of the future, or with [`Elapsed`]. Stopped, as [`timeout()`] is.
 /// - *If dropped*, the future is dropped.

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use super::handle::PolicyScope;
 use super::reported::{Listener, Reported};
 use super::rules::Policy;
-use super::tally::{Enough, Ledger};
+use super::tally::{Ledger, PolicyMet};
 use crate::scope::builder::{ChildWork, Naming, Options, Parent, ParentOnExecutors, SendPlace, Takes};
 use crate::scope::{Child, ChildFailure, Scope};
 use convoke_exec::time::sleep;
@@ -77,7 +77,7 @@ struct ToPolicy<P, V, E> {
 }
 
 impl<P: Policy<V, E>, V, E> Listener<(), E> for ToPolicy<P, V, E> {
-    type Output = Result<Result<(), Enough>, Panic>;
+    type Output = Result<Result<(), PolicyMet>, Panic>;
 
     fn hear(&mut self, result: Result<(), ChildFailure<E>>) -> Self::Output {
         match result {
@@ -93,7 +93,7 @@ pin_project! {
     struct Daemon<C> {
         #[pin]
         child: C,
-        scope: Scope<Result<(), Enough>>,
+        scope: Scope<Result<(), PolicyMet>>,
         // Allocated only if the daemon ends the scope.
         reporting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     }
@@ -101,7 +101,7 @@ pin_project! {
 
 impl<C> Future for Daemon<C>
 where
-    C: Future<Output = Result<Result<(), Enough>, Panic>>,
+    C: Future<Output = Result<Result<(), PolicyMet>, Panic>>,
 {
     type Output = ();
 
@@ -111,7 +111,7 @@ where
             let scope = this.scope.clone();
             *this.reporting = Some(match ready!(this.child.poll(cx)) {
                 Ok(Ok(())) => return Poll::Ready(()),
-                Ok(Err(Enough)) => Box::pin(report(scope, async { Err(Enough) })),
+                Ok(Err(PolicyMet)) => Box::pin(report(scope, async { Err(PolicyMet) })),
                 Err(panic) => Box::pin(report(scope, async { panic.resume() })),
             });
         }
@@ -123,9 +123,9 @@ where
 }
 
 /// Starts a child that ends the scope. Retries while there is no memory for it: the end must not be lost.
-async fn report<F>(scope: Scope<Result<(), Enough>>, child: F)
+async fn report<F>(scope: Scope<Result<(), PolicyMet>>, child: F)
 where
-    F: Future<Output = Result<(), Enough>> + Send + 'static,
+    F: Future<Output = Result<(), PolicyMet>> + Send + 'static,
 {
     let mut child = child;
     while let Err(refused) = scope.child().try_spawn(child) {

@@ -8,7 +8,7 @@ use convoke_core::raw::FrameArc;
 
 use super::reported::{Listener, Reported};
 use super::rules::Policy;
-use super::tally::{Enough, Ledger, Working};
+use super::tally::{Ledger, PolicyMet, Working};
 use crate::scope::builder::{
     ChildWork, LocalParent, Name, Naming, OnLocalThread, Once, Options, Parent, ParentOnExecutors, SendPlace,
     Takes, TakesLocal,
@@ -18,7 +18,7 @@ use crate::scope::{Child, ChildFailure, Guarded, Handle, SameThread, Scope};
 /// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
 /// child that has a clone can start siblings.
 pub struct PolicyScope<P, V, E> {
-    pub(super) scope: Scope<Result<(), Enough>>,
+    pub(super) scope: Scope<Result<(), PolicyMet>>,
     pub(super) ledger: FrameArc<Ledger<P, V, E>>,
 }
 
@@ -214,9 +214,9 @@ struct ToPolicy<P: Policy<V, E>, V, E> {
 }
 
 impl<P: Policy<V, E>, V, E> Listener<V, E> for ToPolicy<P, V, E> {
-    type Output = Result<(), Enough>;
+    type Output = Result<(), PolicyMet>;
 
-    fn hear(&mut self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
+    fn hear(&mut self, result: Result<V, ChildFailure<E>>) -> Result<(), PolicyMet> {
         let enough = self.ledger.judge(result);
         self.working = None;
         enough

@@ -4,10 +4,10 @@
 //! For a server, whose scope never ends, use [`Scope::supervise`](crate::Scope::supervise): it reports
 //! failures, and does not store them.
 
-// A scope with a policy is an ordinary scope that returns `Result<(), Enough>`. Its children are wrapped: a
+// A scope with a policy is an ordinary scope that returns `Result<(), PolicyMet>`. Its children are wrapped: a
 // wrapper catches panics, adds the name and spawn site of the child (`reported`), and passes the result to the
 // ledger (`tally`), on the thread on which the child ends. The ledger asks the policy
-// (`rules`), for one result at a time. If that was enough, the child returns `Err(Enough)`, which stops the
+// (`rules`), for one result at a time. If that was enough, the child returns `Err(PolicyMet)`, which stops the
 // ordinary scope. When it has ended, the policy makes the output.
 //
 // The ledger counts the body and the children that are not daemons. When the count is zero, it asks the

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 
 use super::handle::PolicyScope;
 use super::rules::Policy;
-use super::tally::{Enough, Ledger, Working};
+use super::tally::{Ledger, PolicyMet, Working};
 use crate::flow::NoReturn;
 use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 
@@ -18,6 +18,9 @@ use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 /// children with the [`PolicyScope`] it gets, and ends when body and children have ended. Children return a
 /// `Result`. The policy decides when they have done enough; then the body and the other children are asked to
 /// stop and awaited.
+///
+/// Use this if not every failure of a child is to end the scope, or its result is made of theirs. Use
+/// [`scope`](crate::scope()) if the first failure ends all.
 ///
 /// The policies are [`FirstError`](super::FirstError), [`WaitForAll`](super::WaitForAll),
 /// [`FirstSuccess`](super::FirstSuccess), [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise). For
@@ -59,7 +62,8 @@ use crate::scope::{ChildOrigin, FailureKind, ScopeFuture, open};
 /// assert_eq!(fastest.unwrap(), 3);
 /// assert_eq!(
 ///     all.unwrap_err().to_string(),
-///     "2 children have failed:\n  `server 1`: server 1 is away\n  `server 2`: server 2 is away",
+///     "2 children have failed:\n  `server 1`: server 1 is away\n  \
+///     `server 2`: server 2 is away",
 /// );
 /// ```
 #[track_caller]
@@ -99,15 +103,15 @@ pin_project! {
 
 impl<F, P, V, E> Future for PolicyFuture<F, P, V, E>
 where
-    F: Future<Output = Result<(), Enough>>,
+    F: Future<Output = Result<(), PolicyMet>>,
     P: Policy<V, E>,
 {
     type Output = P::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<P::Output> {
         let this = self.project();
-        // `Err(Enough)` is how a child stops the others. The output comes from the ledger.
-        let _: Result<(), Enough> = ready!(this.scope.poll(cx));
+        // `Err(PolicyMet)` is how a child stops the others. The output comes from the ledger.
+        let _: Result<(), PolicyMet> = ready!(this.scope.poll(cx));
         Poll::Ready(this.ledger.output())
     }
 }
@@ -131,9 +135,9 @@ where
     F: Future,
     P: Policy<V, E>,
 {
-    type Output = Result<(), Enough>;
+    type Output = Result<(), PolicyMet>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Enough>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), PolicyMet>> {
         let mut this = self.project();
         let Some(body) = this.future.as_mut().as_pin_mut() else { panic!("polled after completion") };
         let ended = (this.into_result)(ready!(body.poll(cx)));

@@ -33,7 +33,7 @@ impl<V, E> Tally<V, E> {
 
 /// Error by which a child ends the scope: the policy said that it is over.
 #[derive(Debug)]
-pub(super) struct Enough;
+pub(super) struct PolicyMet;
 
 /// The policy, and the state that body and children share.
 pub(super) struct Ledger<P, V, E> {
@@ -72,7 +72,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// # Panics
     /// With the first panic of the policy for a result that is judged here. All of these results are in the
     /// tally in any case.
-    pub(super) fn judge(&self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
+    pub(super) fn judge(&self, result: Result<V, ChildFailure<E>>) -> Result<(), PolicyMet> {
         let lock = || self.lock();
         let mut state = lock();
         if state.tally.is_none() {
@@ -99,7 +99,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         }
         match first_panic {
             Some(panic) => panic.resume(),
-            None if enough => Err(Enough),
+            None if enough => Err(PolicyMet),
             None => Ok(()),
         }
     }

@@ -7,6 +7,9 @@
 //!    is called under the lock, and so not after `unlink` has returned.
 //! 3. The lock of a shard is taken before that of a parent: a thread that holds the lock of a parent neither
 //!    links nor unlinks. Under either lock no code of the program runs and no memory is allocated.
+//!
+//! It is not `IntrusiveList`, because every scope links and unlinks an entry: that list is a ring, which touches two neighbours for
+//! each of them, and this one touches one.
 
 #![allow(unsafe_code)]
 
@@ -187,5 +190,29 @@ pub fn visit_all(found: &mut Found) {
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    /// An inherent constant takes precedence over that of a trait.
+    struct Is<T>(core::marker::PhantomData<T>);
+
+    trait IsNot {
+        const UNPIN: bool = false;
+    }
+
+    impl<T> IsNot for Is<T> {}
+
+    #[allow(dead_code, reason = "it would be used if `Entry` were `Unpin`")]
+    impl<T: Unpin> Is<T> {
+        const UNPIN: bool = true;
+    }
+
+    #[test]
+    fn an_entry_is_not_unpin_because_its_neighbours_write_to_it() {
+        const { assert!(!Is::<Entry>::UNPIN) };
     }
 }

@@ -11,6 +11,9 @@ use crate::concurrent::EachOutput;
 /// `()`; or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break`
 /// does.
 ///
+/// Use this if work is done again and again, as long as it succeeds. Use [`retry`](super::retry()) for what is
+/// done again because it failed.
+///
 /// - *Completes with* the error or `Break`; or with `()`, `Ok(())` or `Continue(())` when the schedule has
 ///   ended. Stopped, if the task is asked to stop during a pause, or `f` stops.
 /// - *If dropped*, the running call is dropped.

@@ -11,6 +11,9 @@ use convoke_exec::time::timers_of;
 /// Calls an `async` function until it returns `Ok`, with pauses in between. The schedule is a
 /// [`Backoff`](super::Backoff), or any other sequence of durations.
 ///
+/// Use this if a call may succeed when it is made again. Use [`repeat`](super::repeat()) for one that is made
+/// again after it has succeeded.
+///
 /// It gives up when the schedule has ended, and also when the deadline of its task would pass before the end
 /// of the next pause.
 ///

@@ -364,7 +364,8 @@ impl<O> Block<O> {
     }
 }
 
-// SAFETY: `listener` is a field.
+// SAFETY: `listener` below always borrows the field of that name, which nothing replaces: `Block` lies behind a counted
+// pointer.
 unsafe impl<O> HearsStop for Block<O> {
     fn listener(&self) -> &StopListener {
         &self.listener

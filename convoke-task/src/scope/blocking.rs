@@ -19,6 +19,8 @@ use crate::stop_callback::with_stop_callback;
 /// Opens a scope in blocking code: runs `body` on this thread, which starts children on `executor`, and
 /// returns when the body and all children have ended. The children may borrow from around the scope.
 ///
+/// Use this if the caller is ordinary code, and its children borrow. Use [`scope`](super::scope()) in a task.
+///
 /// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
 /// body (see [`BodyOutput`]). The scope waits for them, and then fails with it. The body cannot be
 /// interrupted, but the children that it waits for are stopped.

@@ -157,7 +157,8 @@ impl<P, N, X, R> Child<P, N, X, R> {
     ///     scope(async |s| {
     ///         for n in 0..10 {
     ///             let permit = bound.take(1).await;
-    ///             s.child().permit(permit).spawn(async move { println!("{n}, of two at a time") });
+    ///             let print = async move { println!("{n}, of two at a time") };
+    ///             s.child().permit(permit).spawn(print);
     ///         }
     ///     })
     ///     .await;

@@ -21,6 +21,10 @@ use crate::task::Listening;
 /// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and
 /// all children have ended.
 ///
+/// Use this if the children own what they use, and may run in parallel. Use
+/// [`local_scope`](crate::local_scope()) if they borrow, and [`join`](crate::join()) for a few futures in one
+/// task.
+///
 /// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
 /// body (see [`BodyOutput`]). The scope waits for them, and then fails with it.
 ///
@@ -80,6 +84,9 @@ where
 
 /// Opens a scope whose children run on `executor`, unless they name another with [`Child::on`](super::Child::on).
 /// Otherwise like [`scope()`].
+///
+/// Use this if all children run on another executor than the body. Use [`run_on`](crate::run_on()) to run one
+/// future there.
 ///
 /// A scope that a child opens has the child's executor. The body stays in its task, and the scopes that it
 /// opens have the task's executor. To move the body as well, use [`run_on`](crate::run_on).

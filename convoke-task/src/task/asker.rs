@@ -16,9 +16,10 @@ use super::with_handle::Join;
 /// outcome.
 pub(crate) struct Asker(TaskRef);
 
-// SAFETY: any thread may ask a task to stop, and drop a reference to it.
+// SAFETY: it is used for `ask_stop`, which writes two atomic words and walks under the locks of `StopWalk`, and for the
+// count of references, which is atomic once `Join::asker` has let other threads in.
 unsafe impl Send for Asker {}
-// SAFETY: any thread that has a reference may ask the task to stop, add a reference, and read its state.
+// SAFETY: a shared reference gives `ask_stop` and `clone`, which use the same atomic words.
 unsafe impl Sync for Asker {}
 
 impl<T, K: HandleKind> Join<T, K> {

@@ -9,10 +9,10 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{FrameBox, WaitLocation};
 use convoke_core::{Env, StopReason};
 
+use super::in_flight::InFlight;
 use super::observed::ObserverSlot;
 use super::spawn_site::TaskKind;
 use super::stop_walk::StopListeners;
@@ -22,7 +22,8 @@ use convoke_core::raw::{contain, report_panic};
 /// The cold state of a task. The rules of which thread may touch which field:
 /// 1. Every field belongs to the thread inside the task, and only that thread is given a `&ColdState` to use,
 ///    except:
-/// 2. `gone` is atomic: operations that end on another thread count it up;
+/// 2. of `in_flight`, the count of released operations is atomic: operations that end on another thread count it
+///    up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
 ///    header;
 /// 4. `listeners` has a lock, and may be used by every thread that keeps the task's memory alive.
@@ -35,12 +36,10 @@ pub(crate) struct ColdState {
     pub(super) waits: WaitLocation,
     /// The watch in which that was recorded.
     pub(super) watch: Cell<usize>,
-    /// The number of operations adopted, less those that were freed from inside.
-    operations: Cell<u32>,
+    /// The operations that the task waits for.
+    in_flight: InFlight,
     /// The number of futures that must not be dropped yet, behind foreign combinators.
     pub(super) under_way: Cell<u32>,
-    /// The number of operations that were released on another thread.
-    gone: AtomicU32,
     /// The scopes that hear of a stop of the task at the time of the request.
     pub(super) listeners: StopListeners,
     /// The observer of the task, if hooks have returned one.
@@ -66,9 +65,8 @@ impl ColdState {
                 kind: TaskKind { cold: Some(memory), ..kind },
                 waits: WaitLocation::new(),
                 watch: Cell::new(0),
-                operations: Cell::new(0),
+                in_flight: InFlight::new(),
                 under_way: Cell::new(0),
-                gone: AtomicU32::new(0),
                 listeners: StopListeners::new(),
                 observer: ObserverSlot::default(),
                 spare: Cell::new(None),
@@ -129,7 +127,7 @@ impl ColdState {
             }
         };
         // Counted last: an operation that got no memory is not waited for.
-        self.operations.set(self.operations.get() + 1);
+        self.in_flight.adopted();
         received
     }
 
@@ -144,18 +142,18 @@ impl ColdState {
         layout: Layout,
         allocator: impl FnOnce() -> &'a FrameAllocator,
     ) {
-        self.operations.set(self.operations.get() - 1);
+        self.in_flight.freed();
         Self::free_memory(self.spare.replace(Some((memory, layout))), allocator);
     }
 
     /// Counts an operation as released, on any thread. The task may end as soon as this is counted.
     pub(super) fn operation_released(&self) {
-        self.gone.fetch_add(1, Ordering::Release);
+        self.in_flight.released();
     }
 
     /// Returns true if no operation is in flight.
     pub(super) fn is_empty(&self) -> bool {
-        self.gone.load(Ordering::Acquire) == self.operations.get()
+        self.in_flight.count() == 0
     }
 
     /// Returns the environment to show to the program, with a stop token of the task's own.
@@ -267,7 +265,8 @@ impl<T> Stack<T> {
     fn has_past(&self) -> bool {
         // Through the pointer: the current value may be borrowed.
         let newest = self.with(|newest| newest.as_ref().map(FrameBox::pointer));
-        // SAFETY: the level exists, and only this thread uses its link.
+        // SAFETY: a level stays where it is until `clear` or `forget_past` takes it, as in `last`. Rule 1 of the
+        // cold state: only the thread inside the task uses the list, and `with` has returned.
         newest.is_some_and(|newest| unsafe { (*newest.as_ptr()).past.is_some() })
     }
 }
@@ -306,6 +305,6 @@ pub(super) fn no_memory(layout: Layout) -> ! {
 
 impl fmt::Debug for ColdState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ColdState").field("operations", &self.operations.get()).finish_non_exhaustive()
+        f.debug_struct("ColdState").field("operations", &self.in_flight.count()).finish_non_exhaustive()
     }
 }

@@ -72,6 +72,12 @@ const QUEUES_HERE: u8 = 1 << 4;
 const HOOKED: u8 = 1 << 3;
 /// The bits of the allocator.
 const MEMORY: u8 = HOOKED - 1;
+/// The bits of a task that came from the default, recycling allocator.
+const RECYCLING: u8 = 0;
+/// The bits of a task that came from the system's allocator.
+const SYSTEM: u8 = 1;
+/// The bits of a task that came from an allocator of its own.
+const OWN: u8 = 2;
 
 /// The part of `fixed` that tasks under one parent link begin with: the allocator, `HOOKED` and `QUEUES_HERE`.
 #[derive(Clone, Copy)]
@@ -84,15 +90,20 @@ impl Inherited {
         // Hooks that are in an environment are counted.
         let hooked = watching::is_hooked() && env.local(&HOOKS).is_some();
         let flags = if queues_here { QUEUES_HERE } else { 0 } | if hooked { HOOKED } else { 0 };
-        Self(Memory::of(env.allocator()) as u8 | flags)
+        let memory = match Memory::of(env.allocator()) {
+            Memory::Recycling => RECYCLING,
+            Memory::System => SYSTEM,
+            Memory::Own => OWN,
+        };
+        Self(memory | flags)
     }
 
     /// Returns the kind of the allocator.
     #[inline]
     pub(super) fn memory(self) -> Memory {
         match self.0 & MEMORY {
-            memory if memory == Memory::Recycling as u8 => Memory::Recycling,
-            memory if memory == Memory::System as u8 => Memory::System,
+            RECYCLING => Memory::Recycling,
+            SYSTEM => Memory::System,
             _ => Memory::Own,
         }
     }
@@ -217,7 +228,7 @@ impl TaskHeader {
     /// Returns true if the memory is the default allocator's and there is no cold state.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.fixed.get() & (COLD | MEMORY) == Memory::Recycling as u8
+        self.fixed.get() & (COLD | MEMORY) == RECYCLING
     }
 
     /// Returns true if this is the owner thread.
@@ -337,7 +348,8 @@ impl Inside {
         let cold = ColdState::make(allocator, *self.not_left().kind())?;
         if let Some(first) = self.cold() {
             // The allocator is code of the program, and has used the task meanwhile.
-            // SAFETY: it is new, and nothing knows it.
+            // SAFETY: `make` has just returned it, from this allocator, and its address was not stored: `set_kind` comes below.
+            // A new one has nothing to clear.
             unsafe { ColdState::free(cold, allocator) };
             return Some(first);
         }

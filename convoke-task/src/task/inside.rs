@@ -22,7 +22,7 @@ static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
     let task = owner.cast::<TaskHeader>();
     // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent
     // link with it. A reference keeps the memory for the calls after that. The cold state exists while there
-    // are operations; of it only `gone` is used, which is atomic (its rule 2). The contract of
+    // are operations; of it only the atomic count of `in_flight` is used (its rule 2). The contract of
     // `OwnerRef::release`: the memory came from `adopt` and is unused.
     unsafe {
         let header = task.as_ref();
@@ -83,8 +83,9 @@ impl Inside {
         if let Some(cold) = self.cold()
             && cold.is_empty()
         {
-            // SAFETY: this thread is inside, and after the future is gone nothing borrows from the cold state;
-            // its allocator is that of the parent link.
+            // SAFETY: an `Inside` is only made for the thread inside. The task calls this when its stage has no future any
+            // more, so nothing borrows from the cold state, and `is_empty` says that no operation is in flight. `create_cold`
+            // took the allocator from the parent link.
             unsafe { cold.clear(self.parent_link().env().allocator()) };
         }
     }
@@ -92,7 +93,8 @@ impl Inside {
     /// Frees the environments of executors that the task has left, after a poll.
     pub(super) fn forget_past(&self) {
         if let Some(cold) = self.cold() {
-            // SAFETY: this thread is inside, and the future borrows no environment between its polls.
+            // SAFETY: an `Inside` is only made for the thread inside. The task calls this when a poll has returned, and a
+            // future borrows no environment between its polls: they come from the frame, for the time of a poll.
             unsafe { cold.forget_past() };
         }
     }
@@ -195,7 +197,8 @@ unsafe impl OperationOwner for Inside {
 
     fn work_began(&self) {
         let under_way = &self.make_cold().under_way;
-        under_way.set(under_way.get() + 1);
+        // Saturating: futures that were forgotten count for ever, and must not make it zero.
+        under_way.set(under_way.get().saturating_add(1));
     }
 
     fn work_ended(&self) {

@@ -100,6 +100,7 @@
 //! | `ending.rs` | where the outcome goes |
 //! | `memory.rs` | allocation and deallocation |
 //! | `inside.rs` | the running task as owner of its frame and of its operations |
+//! | `in_flight.rs` | the count of the operations that a task waits for |
 //! | `cold.rs` | the cold state: adopted operations, stop token, executors that the task moved to |
 //! | `parent_link.rs`, `spawn_site.rs` | what tasks of one parent, and of one line of the program, have in common |
 //! | `waker.rs`, `many_wakers.rs`, `wake_locally.rs` | wakers; waking without an indirect call |
@@ -121,6 +122,7 @@ mod cold;
 mod ending;
 mod handle_kind;
 mod header;
+mod in_flight;
 mod inside;
 mod many_wakers;
 mod memory;

@@ -123,7 +123,7 @@ impl<'a> Alive<'a> {
 
     /// Refuses the runnable of the task on a remote thread.
     pub(super) fn refuse_remotely(self) {
-        self.change(|state, _| state.refuse_away());
+        self.change(|state, _| state.refuse_remotely());
     }
 
     /// Makes a transition of the state, and does what that asks for.

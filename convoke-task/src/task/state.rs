@@ -172,7 +172,7 @@ impl State {
     }
 
     /// Refuses the runnable on a remote thread: the owner thread must end the task.
-    pub fn refuse_away(&self) -> Wake {
+    pub fn refuse_remotely(&self) -> Wake {
         self.set_remote_bits(REFUSED)
     }
 

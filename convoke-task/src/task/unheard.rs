@@ -2,7 +2,7 @@
 //! The panic then goes to the parent.
 //!
 //! A parent has one [`Unheard`] for all its tasks, made at the first such panic. The panic is stored as the
-//! payload of another one ([`NotHeard`]), which lies where the handle finds it. The handle takes it out
+//! payload of another one ([`UnheardPanic`]), which lies where the handle finds it. The handle takes it out
 //! ([`heard`]). If it is dropped instead, it leaves the panic with the parent, and wakes that.
 
 use core::task::Waker;
@@ -26,7 +26,7 @@ impl Unheard {
 
     /// Makes a panic of this one that comes here if it is dropped before a handle has heard of it.
     pub(crate) fn watch(this: &Arc<Self>, panic: Panic) -> Panic {
-        Panic::from_payload(Box::new(NotHeard { panic: Some(panic), parent: this.clone() }))
+        Panic::from_payload(Box::new(UnheardPanic { panic: Some(panic), parent: this.clone() }))
     }
 
     /// Takes the panic, if there is one.
@@ -57,13 +57,13 @@ impl Unheard {
 }
 
 /// The payload of a panic that no handle has heard of yet.
-struct NotHeard {
+struct UnheardPanic {
     /// Set until it is heard of.
     panic: Option<Panic>,
     parent: Arc<Unheard>,
 }
 
-impl Drop for NotHeard {
+impl Drop for UnheardPanic {
     fn drop(&mut self) {
         if let Some(panic) = self.panic.take() {
             self.parent.put(panic);
@@ -73,7 +73,7 @@ impl Drop for NotHeard {
 
 /// Returns the panic that a handle hears of now.
 pub(crate) fn heard(panic: Panic) -> Panic {
-    match panic.into_payload().downcast::<NotHeard>() {
+    match panic.into_payload().downcast::<UnheardPanic>() {
         Ok(mut watched) => watched.panic.take().expect("a panic is heard of once"),
         Err(payload) => Panic::from_payload(payload),
     }

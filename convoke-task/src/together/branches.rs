@@ -19,12 +19,12 @@ use crate::region::pass_on_stop;
 )]
 pub trait Branches<M: Rule>: Sized {
     /// Storage for the running futures.
-    type Rooms: Rooms<M, Self::Last>;
+    type Slots: BranchSlots<M, Self::Last>;
     /// Value that ends the group early: an error, or the value that wins a race.
     type Last;
 
     #[doc(hidden)]
-    fn rooms(self) -> Self::Rooms;
+    fn slots(self) -> Self::Slots;
 }
 
 /// Storage for futures that run together.
@@ -32,7 +32,7 @@ pub trait Branches<M: Rule>: Sized {
 /// The futures of `join`, `try_join` and `race` are generic over this trait and not over [`Branches`].
 /// Otherwise they would be `Send` only if two types are equal, and the compiler, which erases lifetimes
 /// inside an `async` block, cannot prove that.
-pub trait Rooms<M: Rule, L> {
+pub trait BranchSlots<M: Rule, L> {
     /// Output of all of them together.
     type Output;
 
@@ -48,8 +48,8 @@ pub trait Rooms<M: Rule, L> {
 /// Polls all branches. Completes with the output of all, or with the value that ended them early; otherwise
 /// stops the task.
 #[inline]
-pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
-    mut rooms: Pin<&mut R>,
+pub(super) fn poll_all<M: Rule, R: BranchSlots<M, L>, L>(
+    mut slots: Pin<&mut R>,
     group: &mut Group<M, L>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<R::Output, L>> {
@@ -60,7 +60,7 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
         let Some(frame) = frame else { outside_a_task("a future of Convoke's") };
         let held = frame.held();
         group.listen(frame, cx);
-        if !rooms.as_mut().poll(group, frame, cx) {
+        if !slots.as_mut().poll(group, frame, cx) {
             if group.region.is_asked() {
                 // The branches are still ending: the task must not end before them.
                 frame.hold();
@@ -74,7 +74,7 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
         match group.progress.end.take() {
             Some(End::Panicked(panic)) => panic.resume(),
             Some(End::Last(last)) => Poll::Ready(Err(last)),
-            None => match rooms.take() {
+            None => match slots.take() {
                 Some(output) => Poll::Ready(Ok(output)),
                 None => {
                     group.progress.stage = Stage::Stopped;

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use convoke_core::{Never, StopReason};
 use pin_project_lite::pin_project;
 
-use super::branches::{Branches, Rooms, poll_all};
+use super::branches::{BranchSlots, Branches, poll_all};
 use super::group::{Group, Rule, Sort};
 
 /// Runs futures at once inside the task, until all have ended. Takes a tuple of up to twelve futures, or a
@@ -39,8 +39,8 @@ use super::group::{Group, Rule, Sort};
 /// });
 /// assert_eq!(outcome, Outcome::Value(((8, "sent"), vec![8, 7, 6])));
 /// ```
-pub fn join<B: Branches<All, Last = Never>>(futures: B) -> Join<B::Rooms> {
-    Join { rooms: futures.rooms(), group: Group::new() }
+pub fn join<B: Branches<All, Last = Never>>(futures: B) -> Join<B::Slots> {
+    Join { slots: futures.slots(), group: Group::new() }
 }
 
 pin_project! {
@@ -48,7 +48,7 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Join<R> {
         #[pin]
-        rooms: R,
+        slots: R,
         group: Group<All, Never>,
     }
 }
@@ -74,13 +74,13 @@ impl<T> Sort<T> for All {
     }
 }
 
-impl<R: Rooms<All, Never>> Future for Join<R> {
+impl<R: BranchSlots<All, Never>> Future for Join<R> {
     type Output = R::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R::Output> {
         let this = self.project();
-        poll_all(this.rooms, this.group, cx).map(|all| all.unwrap_or_else(|never| never.absurd()))
+        poll_all(this.slots, this.group, cx).map(|all| all.unwrap_or_else(|never| never.absurd()))
     }
 }
 

@@ -21,7 +21,10 @@ mod tuples;
 mod vector;
 pub(crate) mod wake_set;
 
-pub use branches::{Branches, Rooms};
+#[doc(hidden)]
+pub use branches::BranchSlots;
+pub use branches::Branches;
+#[doc(hidden)]
 pub use group::{Group, Rule, Sort};
 pub use join::{All, Join, join};
 pub use race::{First, Race, race};

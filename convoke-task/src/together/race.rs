@@ -8,11 +8,14 @@ use core::task::{Context, Poll};
 use convoke_core::{Never, StopReason};
 use pin_project_lite::pin_project;
 
-use super::branches::{Branches, Rooms, poll_all};
+use super::branches::{BranchSlots, Branches, poll_all};
 use super::group::{Group, Rule, Sort};
 
 /// Runs futures with the same output at once inside the task, until one of them returns a value. Takes a
 /// tuple of up to twelve futures, or a `Vec`.
+///
+/// Use this if all branches return one type. Use [`select!`](crate::select!) if each has its own, or code of its
+/// own.
 ///
 /// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up, also those that
 /// were not polled yet; a value that they return is dropped. A future that stops by itself leaves the race. In
@@ -39,8 +42,8 @@ use super::group::{Group, Rule, Sort};
 /// assert_eq!(outcome, Outcome::Value("tortoise"));
 /// ```
 #[doc(alias = "select")]
-pub fn race<B: Branches<First>>(futures: B) -> Race<B::Rooms, B::Last> {
-    Race { rooms: futures.rooms(), group: Group::new() }
+pub fn race<B: Branches<First>>(futures: B) -> Race<B::Slots, B::Last> {
+    Race { slots: futures.slots(), group: Group::new() }
 }
 
 pin_project! {
@@ -48,7 +51,7 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Race<R, L> {
         #[pin]
-        rooms: R,
+        slots: R,
         group: Group<First, L>,
     }
 }
@@ -74,13 +77,13 @@ impl<T> Sort<T> for First {
     }
 }
 
-impl<R: Rooms<First, L>, L> Future for Race<R, L> {
+impl<R: BranchSlots<First, L>, L> Future for Race<R, L> {
     type Output = L;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<L> {
         let this = self.project();
-        match poll_all(this.rooms, this.group, cx) {
+        match poll_all(this.slots, this.group, cx) {
             Poll::Ready(Err(first)) => Poll::Ready(first),
             Poll::Ready(Ok(_)) => unreachable!("every value ends a race, so that none is left to collect"),
             Poll::Pending => Poll::Pending,

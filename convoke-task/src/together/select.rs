@@ -51,7 +51,9 @@ use pin_project_lite::pin_project;
 ///                     Some(number) => sum += number,
 ///                     None => break format!("the sum is {sum}"),
 ///                 },
-///                 _ = sleep(Duration::from_secs(3600)) => break String::from("no number for an hour"),
+///                 _ = sleep(Duration::from_secs(3600)) => {
+///                     break String::from("no number for an hour");
+///                 }
 ///             }
 ///         }
 ///     })

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use convoke_core::StopReason;
 use pin_project_lite::pin_project;
 
-use super::branches::{Branches, Rooms, poll_all};
+use super::branches::{BranchSlots, Branches, poll_all};
 use super::group::{Group, Rule, Sort};
 
 /// Runs futures that return `Result`s at once inside the task, until all have ended. Takes a tuple of up to
@@ -42,8 +42,8 @@ use super::group::{Group, Rule, Sort};
 /// });
 /// assert_eq!(outcome, Outcome::Value(Ok(vec![3, 4])));
 /// ```
-pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Rooms, B::Last> {
-    TryJoin { rooms: futures.rooms(), group: Group::new() }
+pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Slots, B::Last> {
+    TryJoin { slots: futures.slots(), group: Group::new() }
 }
 
 pin_project! {
@@ -51,7 +51,7 @@ pin_project! {
     #[must_use = "futures do nothing until they are awaited"]
     pub struct TryJoin<R, L> {
         #[pin]
-        rooms: R,
+        slots: R,
         group: Group<AllOk, L>,
     }
 }
@@ -77,13 +77,13 @@ impl<T, E> Sort<Result<T, E>> for AllOk {
     }
 }
 
-impl<R: Rooms<AllOk, L>, L> Future for TryJoin<R, L> {
+impl<R: BranchSlots<AllOk, L>, L> Future for TryJoin<R, L> {
     type Output = Result<R::Output, L>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        poll_all(this.rooms, this.group, cx)
+        poll_all(this.slots, this.group, cx)
     }
 }
 

@@ -9,7 +9,7 @@ use convoke_core::raw::{Frame, Polled, budget};
 use convoke_core::{Outcome, Panic};
 use pin_project_lite::pin_project;
 
-use super::branches::{Branches, Rooms};
+use super::branches::{BranchSlots, Branches};
 use super::group::{End, Group, Progress, Rule, Sort};
 use crate::region::Several;
 
@@ -116,18 +116,18 @@ macro_rules! tuples {
             M: Rule $(+ Sort<$future::Output, Last = L>)+,
             $($future: IntoFuture,)+
         {
-            type Rooms =
+            type Slots =
                 $slots<$($future::IntoFuture,)+ $(<M as Sort<$future::Output>>::Kept,)+>;
             type Last = L;
 
             #[inline]
-            fn rooms(self) -> Self::Rooms {
+            fn slots(self) -> Self::Slots {
                 $slots { $($field: Slot::new(self.$at.into_future()),)+ }
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<M, L, $($future,)+ $($value,)+> Rooms<M, L> for $slots<$($future,)+ $($value,)+>
+        impl<M, L, $($future,)+ $($value,)+> BranchSlots<M, L> for $slots<$($future,)+ $($value,)+>
         where
             M: Rule $(+ Sort<$future::Output, Kept = $value, Last = L>)+,
             $($future: Future,)+

@@ -7,7 +7,7 @@ use core::task::Context;
 use convoke_core::raw::{Frame, FrameBox};
 
 use super::branch_set::BranchSet;
-use super::branches::{Branches, Rooms};
+use super::branches::{BranchSlots, Branches};
 use super::group::{Group, Sort};
 
 /// Storage of a vector of branches.
@@ -26,10 +26,10 @@ where
     F: IntoFuture,
     M: Sort<F::Output>,
 {
-    type Rooms = VectorSlots<F::IntoFuture, M::Kept>;
+    type Slots = VectorSlots<F::IntoFuture, M::Kept>;
     type Last = M::Last;
 
-    fn rooms(self) -> Self::Rooms {
+    fn slots(self) -> Self::Slots {
         let mut set = BranchSet::new();
         let values = self.iter().map(|_| None).collect();
         for (index, future) in self.into_iter().enumerate() {
@@ -40,7 +40,7 @@ where
 }
 
 #[diagnostic::do_not_recommend]
-impl<M, L, F, K> Rooms<M, L> for VectorSlots<F, K>
+impl<M, L, F, K> BranchSlots<M, L> for VectorSlots<F, K>
 where
     F: Future,
     M: Sort<F::Output, Kept = K, Last = L>,

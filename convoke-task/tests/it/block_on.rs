@@ -8,6 +8,7 @@ use convoke::env::current;
 use convoke::env::{Changes, Local};
 use convoke::executor::{BlockOn, RunLoop, reschedule};
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::task::NotSend;
 

@@ -110,13 +110,13 @@ fn a_task_that_waits_for_a_thread_can_be_stopped() {
 #[test]
 fn async_code_called_from_inside_runs_on_the_tasks_executor_and_stops_with_the_work() {
     let outcome = sync_wait(task(async {
-        let home = std::thread::current().id();
+        let caller = std::thread::current().id();
         blocking(move |inside| {
             let there = inside.block_on(async {
                 checkpoint().await;
                 std::thread::current().id()
             });
-            there == Outcome::Value(home)
+            there == Outcome::Value(caller)
         })
         .await
     }));

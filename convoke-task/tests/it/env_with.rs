@@ -9,6 +9,7 @@ use convoke::alloc::{FrameAllocator, frame};
 use convoke::env::{self, FOREIGN_FUTURES, ForeignFutures, Local, current, with_local};
 use convoke::executor::reschedule;
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::task::{budget, catch_stopped, forever};
 use convoke::testing;

@@ -214,7 +214,7 @@ enum Panics {
     InDrop,
     InEq,
     InDispatch,
-    InHome,
+    InOwnerThread,
     InTimers,
     InContext,
     InWorkBegan,
@@ -262,7 +262,7 @@ impl Executor for Brittle {
     }
 
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        self.reach(Panics::InHome);
+        self.reach(Panics::InOwnerThread);
         self.inner.owner_thread()
     }
 
@@ -342,7 +342,7 @@ fn handles_that_panic_in_one_of_their_functions_leave_nobody_waiting() {
 /// `connect` and `start` of a sender do not unwind: work in flight points into what unwinding would free.
 #[test]
 fn a_handle_that_panics_where_a_sender_is_started_ends_in_order() {
-    let ways = [Panics::InClone(1), Panics::InDrop, Panics::InDispatch, Panics::InHome];
+    let ways = [Panics::InClone(1), Panics::InDrop, Panics::InDispatch, Panics::InOwnerThread];
     let test = "a_handle_that_panics_where_a_sender_is_started_ends_in_order";
     end_in_order(test, ways.len(), |case| use_handle(ways[case]));
 }

@@ -151,7 +151,7 @@ fn futures_that_are_given_to_another_task_end_there() {
                     *keeps.lock().unwrap() = Some((case, pool));
                 }
             });
-            // It may wait for a guest, until the second has gone on.
+            // It may wait for an adopted operation, until the second has gone on.
             let second = launch(&executor).start(async move {
                 let taken = loop {
                     if let Some(taken) = kept.lock().unwrap().take() {

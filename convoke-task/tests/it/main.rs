@@ -32,7 +32,7 @@ mod lawless_dispatch;
 mod lawless_drops;
 mod lawless_executor;
 mod lawless_futures;
-mod lawless_home;
+mod lawless_owner_thread;
 mod lawless_policy;
 mod lawless_select;
 mod lawless_sleeper;

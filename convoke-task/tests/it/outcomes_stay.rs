@@ -46,12 +46,12 @@ async fn abandon_an_operation(pool: PoolExecutor, gate: Receiver<()>) {
 fn the_handler_of_a_root_gets_no_value_of_another_thread() {
     let (pool, run_loop) = (ThreadPool::new(1).unwrap(), RunLoop::new());
     let (open, gate) = channel();
-    let (executor, home) = (pool.executor(), thread::current().id());
+    let (executor, owner) = (pool.executor(), thread::current().id());
     let called_elsewhere = std::sync::Arc::new(AtomicBool::new(false));
     let seen = called_elsewhere.clone();
     let launched = run_loop.on_owner_thread(|| {
         launch(&run_loop.executor())
-            .on_value(move |_: Stays| seen.store(thread::current().id() != home, Ordering::SeqCst))
+            .on_value(move |_: Stays| seen.store(thread::current().id() != owner, Ordering::SeqCst))
             .start_local(async move {
                 abandon_an_operation(executor, gate).await;
                 Stays::new()

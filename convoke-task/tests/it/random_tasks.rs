@@ -19,6 +19,7 @@ use convoke::executor::ExecutorRef;
 use convoke::executor::{Limited, RunLoop, Strand, reschedule};
 use convoke::prelude::*;
 use convoke::raw::Random;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::task::stopped;
 

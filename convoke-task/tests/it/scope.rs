@@ -369,7 +369,7 @@ fn a_timeout_does_not_pass_on_what_was_half_done() {
 }
 
 #[test]
-fn children_that_stop_by_themselves_or_were_dismissed_leave_the_value_alone() {
+fn children_that_stop_by_themselves_or_were_asked_to_leave_the_value_alone() {
     let outcome = sync_wait(task(async {
         scope(async |s| {
             s.spawn(async { stopped().await });

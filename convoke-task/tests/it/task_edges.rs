@@ -276,11 +276,11 @@ fn children_that_end_while_they_are_asked_to_stop_end_once() {
     let stopping = ThreadPool::new(1).unwrap();
     for round in 0..if cfg!(miri) { 4 } else { 2_000_u32 } {
         let (executor, elsewhere) = (pool.executor(), stopping.executor());
-        let at_home = round % 2 == 0;
+        let on_owner = round % 2 == 0;
         let work = task(async move {
             let mut opened = Box::pin(scope(async |s| {
                 for _ in 0..4 {
-                    if at_home {
+                    if on_owner {
                         s.spawn(checkpoint());
                     } else {
                         s.child().on(&executor).spawn(checkpoint());

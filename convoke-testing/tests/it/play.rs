@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::sync::{Event, Semaphore, mpsc};
 use convoke::task::stopped;

@@ -137,12 +137,12 @@ fn events_carry_the_time_and_the_name_of_their_task() {
             }
         })
         .await;
-        notes.note("all home");
+        notes.note("all back");
     });
     trace.assert_eq(
         "250ms fast: woke\\nup
          2s slow: woke\\nup
-         2s main: all home",
+         2s main: all back",
     );
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::scope::scope_on;
 use convoke_tokio::{Workers, join, run};
 
@@ -69,10 +70,10 @@ fn spawn_on_and_run_on_hop_to_the_workers_and_back() {
     multi_thread(2).block_on(async {
         let workers = Workers::new();
         run(async move {
-            let home = convoke::env::current::executor();
+            let owner = convoke::env::current::executor();
             let there = run_on(&workers, async { convoke::env::current::executor() }).await;
             assert!(there == convoke::executor::ExecutorRef::new(workers.clone()));
-            assert!(convoke::env::current::executor() == home);
+            assert!(convoke::env::current::executor() == owner);
             scope(async |s| {
                 let there = s.child().on(&workers).spawn_future(async { convoke::env::current::executor() });
                 assert!(there.await == convoke::executor::ExecutorRef::new(workers.clone()));

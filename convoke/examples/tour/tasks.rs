@@ -28,9 +28,13 @@ pub(crate) async fn server() -> Tree {
     .await
 }
 
+/// Runs the server. Returns the tree that it has seen: README shows it.
+pub(crate) fn tree_of_server() -> Tree {
+    sync_wait(task(server()).named("server")).unwrap()
+}
+
 pub(crate) fn show() {
-    let seen = sync_wait(task(server()).named("server")).unwrap();
-    for line in seen.to_string().lines() {
+    for line in tree_of_server().to_string().lines() {
         println!("   {line}");
     }
     println!("   and when it has ended: {}", tree());

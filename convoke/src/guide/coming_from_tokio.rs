@@ -93,7 +93,7 @@
 //! | `Notify`, `notify_one`, `notify_waiters` | the same, [`sync::Notify`](crate::sync::Notify); a flag that stays set is an [`Event`](crate::sync::Event) |
 //! | `mpsc`, `mpsc::unbounded_channel` | [`mpsc`](crate::sync::mpsc), [`mpsc::unbounded`](crate::sync::mpsc::unbounded); with several receivers, [`mpmc`](crate::sync::mpmc) |
 //! | `Sender::capacity`, `max_capacity` | [`capacity`](crate::sync::mpsc::Sender::capacity) is `max_capacity`; see also [`len`](crate::sync::mpsc::Sender::len) |
-//! | `SendError`, `TrySendError`, `TryRecvError` | [`SendError`](crate::sync::mpsc::SendError), [`TrySendError`](crate::sync::mpsc::TrySendError), [`TryReceiveError`](crate::sync::mpsc::TryReceiveError) |
+//! | `SendError`, `TrySendError`, `TryRecvError` | [`SendError`](crate::sync::mpsc::SendError), [`TrySendError`](crate::sync::mpsc::TrySendError), [`TryRecvError`](crate::sync::mpsc::TryRecvError) |
 //! | `send_timeout` | `timeout(limit, sender.send(..))` |
 //! | `reserve`, `try_reserve`, `reserve_owned`, `Permit` | the same, on [`Sender`](crate::sync::mpsc::Sender::reserve); [`SendPermit`](crate::sync::mpsc::SendPermit). `reserve_owned` borrows the sender, and its permit has a clone |
 //! | `blocking_send`, `blocking_recv` | the same, on [all channels](crate::sync::mpsc::Sender::blocking_send) |

@@ -14,7 +14,8 @@
 //! | The same, in a program that stays on tokio | the same | `adopt` | the rollback of a handler that tokio has dropped |
 //!
 //! ```text
-//! cargo run -p convoke --features full --example pending_lookup    # and so for connection_pool, close_notify, futurelock, busy_task, tree_by_signal
+//! # and so for connection_pool, close_notify, futurelock, busy_task, tree_by_signal
+//! cargo run -p convoke --features full --example pending_lookup
 //! cargo run -p convoke-http --example hang_up                      # and upgrades_drain
 //! cargo run -p convoke-tokio --example adopt
 //! ```

@@ -66,7 +66,7 @@
 //! | `frame(…)` in a task | 79 | 12.0 ns | 1.2 (1.1 to 1.7) |
 //! | `Box::pin` in a task | 180 | 27.3 ns | 2.1 (1.9 to 2.8) |
 //!
-//! By the letter of the prediction, within 10 % of the benchmark, it fails on Linux if the benchmark is the direct one: the way through
+//! Taken literally, within 10 % of the benchmark, the prediction fails on Linux if the benchmark is the direct one: the way through
 //! the task costs 41 instructions. How many of these are the variable's was not separated; the two also differ in how the future is
 //! polled. Beside what a program would write otherwise, `Box::pin` in a task, it is 1.8 times as fast in the busy runs (1.7 to 1.8) and
 //! 2.3 times in the idle one.

@@ -16,6 +16,7 @@
 //!
 //! ```
 //! use convoke::prelude::*;
+//! use convoke::run_on;
 //!
 //! let pool = ThreadPool::new(2).unwrap();
 //! let executor = pool.executor();

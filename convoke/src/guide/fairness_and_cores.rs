@@ -19,6 +19,7 @@
 //!
 //! ```
 //! use convoke::prelude::*;
+//! use convoke::run_on;
 //! use convoke::runtime;
 //!
 //! /// Sums numbers on the pool, while the caller's context serves others.

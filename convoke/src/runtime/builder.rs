@@ -102,7 +102,8 @@ impl RuntimeBuilder {
     /// use convoke::runtime::Runtime;
     ///
     /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
-    /// let runtime = Runtime::builder().contexts(1).pool_threads(1).allocator(frames.clone()).build()?;
+    /// let runtime = Runtime::builder().contexts(1).pool_threads(1);
+    /// let runtime = runtime.allocator(frames.clone()).build()?;
     /// assert_eq!(runtime.contexts()[0].allocator(), frames);
     /// assert_eq!(runtime.pool().allocator(), frames);
     /// # std::io::Result::Ok(())

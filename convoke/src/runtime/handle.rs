@@ -35,10 +35,12 @@ static RUNTIME: Local<RuntimeHandle> = Local::inherited("runtime");
 ///     scope(async |s| {
 ///         for job in 0..4 {
 ///             // In turn on each context: for work that does I/O.
-///             s.child().on(&runtime.next_context()).spawn(async move { println!("job {job}") });
+///             let print = async move { println!("job {job}") };
+///             s.child().on(&runtime.next_context()).spawn(print);
 ///         }
 ///         // On the pool: for work that computes.
-///         s.child().on(&runtime.pool()).spawn(async { println!("{}", (1..=20_u64).product::<u64>()) });
+///         let factorial = async { println!("{}", (1..=20_u64).product::<u64>()) };
+///         s.child().on(&runtime.pool()).spawn(factorial);
 ///     })
 ///     .await;
 ///     Ok(())
@@ -103,6 +105,7 @@ impl RuntimeHandle {
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::run_on;
     /// use convoke::runtime::{self, Runtime};
     ///
     /// let runtime = Runtime::builder().contexts(1).build()?;

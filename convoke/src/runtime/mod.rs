@@ -102,6 +102,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::run_on;
 /// use convoke::runtime::{self, Runtime};
 ///
 /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();

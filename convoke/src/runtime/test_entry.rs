@@ -17,7 +17,8 @@ use super::io_context;
 ///
 /// Test::new("somebody answers").run(async || {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
-///     try_join((TcpStream::connect(listener.local_addr()?), listener.accept())).await.map(drop)
+///     let client = TcpStream::connect(listener.local_addr()?);
+///     try_join((client, listener.accept())).await.map(drop)
 /// })
 /// .unwrap();
 /// ```

@@ -11,6 +11,7 @@ use convoke::executor::{BlockingPool, Context, ExecutorRef, PoolExecutor, RunLoo
 use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::net::{OwnedReadHalf, OwnedWriteHalf, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
+use convoke::raw::{InPlaceStop, Links, RawCallback, Slot};
 use convoke::runtime::Runtime;
 use convoke::scope::{Bound, Handle, LocalHandle, LocalScopeNotSend, policy};
 use convoke::sender::prelude::*;
@@ -29,6 +30,7 @@ struct Is<T: ?Sized>(std::marker::PhantomData<T>);
 trait IsNot {
     const SEND: bool = false;
     const SYNC: bool = false;
+    const UNPIN: bool = false;
 }
 
 impl<T: ?Sized> IsNot for Is<T> {}
@@ -41,6 +43,10 @@ impl<T: ?Sized + Sync> Is<T> {
     const SYNC: bool = true;
 }
 
+impl<T: ?Sized + Unpin> Is<T> {
+    const UNPIN: bool = true;
+}
+
 /// Fails to compile, with the type's name, if the type lacks one of the traits.
 macro_rules! assert_is {
     ($($bound:ident)+: $($type:ty),+ $(,)?) => {
@@ -50,6 +56,17 @@ macro_rules! assert_is {
         };
     };
 }
+
+/// A node of an intrusive list.
+#[allow(dead_code, reason = "only its type counts")]
+struct Linked(Links<Self>);
+
+// Others point to them: a `&mut` of one must not claim to be the only way to it.
+const _: () = {
+    assert!(!Is::<InPlaceStop>::UNPIN && !Is::<Links<Linked>>::UNPIN && !Is::<Linked>::UNPIN);
+    assert!(!Is::<Slot<u32>>::UNPIN && !Is::<RawCallback<fn(StopReason)>>::UNPIN);
+    assert!(Is::<u32>::UNPIN);
+};
 
 // Handles, which programs store anywhere.
 assert_is!(Send Sync Unpin: StopSource, StopToken, Env, ExecutorRef, FrameAllocator);

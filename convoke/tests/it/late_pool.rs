@@ -6,6 +6,7 @@
 use std::process::Command;
 
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime::{self, Runtime};
 
 /// The variable that makes this process the program.

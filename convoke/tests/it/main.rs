@@ -17,6 +17,7 @@ mod examples;
 mod first_week;
 mod late_pool;
 mod lawless_driver;
+mod lawless_names;
 mod lookups;
 mod main_program;
 mod network_examples;

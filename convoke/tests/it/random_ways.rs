@@ -23,6 +23,7 @@ use convoke::io::Progress;
 use convoke::net::{Internet, Kind, SocketStream, TcpStream, Unix, UnixStream};
 use convoke::prelude::*;
 use convoke::raw::Random;
+use convoke::run_on;
 use convoke::runtime::Runtime;
 
 use crate::random_rounds::{Rounds, numbered, polled_once, stopped_soon};

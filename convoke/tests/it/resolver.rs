@@ -327,8 +327,8 @@ fn a_table_knows_its_hosts_and_the_system_the_rest_if_it_is_asked() {
     let table = HostTable::new().with("one", [10, 0, 0, 1]);
     install(context.services(), table.clone().or_system()).unwrap();
     assert_eq!(context.block_on(resolve("one:1")).unwrap().unwrap(), found(1));
-    let home = context.block_on(resolve("localhost:1")).unwrap().unwrap();
-    assert!(home.iter().all(|address| address.ip().is_loopback()));
+    let loopback = context.block_on(resolve("localhost:1")).unwrap().unwrap();
+    assert!(loopback.iter().all(|address| address.ip().is_loopback()));
     let alone = io_context().unwrap();
     install(alone.services(), table).unwrap();
     let error = alone.block_on(resolve("localhost:1")).unwrap().unwrap_err();

@@ -14,6 +14,7 @@ use convoke::env;
 use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime::{self, Runtime};
 use convoke::sender::prelude::*;
 use convoke::task::forever;
@@ -247,7 +248,7 @@ fn what_is_not_send_lives_on_a_context() {
 
 #[cfg(unix)]
 #[test]
-fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
+fn a_context_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
     use std::os::fd::AsRawFd;
 
     let context = io_context().unwrap();
@@ -277,7 +278,7 @@ fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
 /// If one of them did not signal the descriptor, the foreign loop would wait forever.
 #[cfg(unix)]
 #[test]
-fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
+fn a_context_in_a_foreign_loop_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
     use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -12,6 +12,7 @@ use convoke::executor::PoolExecutor;
 use convoke::executor::{Context, FromContext, Service};
 use convoke::net::TcpStream;
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime::Runtime;
 use convoke::sender::prelude::*;
 use convoke::task::forever;

@@ -33,8 +33,8 @@ struct Script {
     asleep: Mutex<VecDeque<Deed>>,
     /// Called when the context counts the operations in flight.
     when_asked: Mutex<Option<Deed>>,
-    rung: Mutex<bool>,
-    bell: Condvar,
+    flag: Mutex<bool>,
+    changed: Condvar,
     signals: Arc<SignalHub>,
 }
 
@@ -71,17 +71,17 @@ impl Driver for Script {
             step();
             return Ok(());
         }
-        let mut rung = self.rung.lock().unwrap();
-        while until.is_none() && !*rung {
-            rung = self.bell.wait(rung).unwrap();
+        let mut flag = self.flag.lock().unwrap();
+        while until.is_none() && !*flag {
+            flag = self.changed.wait(flag).unwrap();
         }
-        *rung = false;
+        *flag = false;
         Ok(())
     }
 
     fn wake(&self) {
-        *self.rung.lock().unwrap() = true;
-        self.bell.notify_all();
+        *self.flag.lock().unwrap() = true;
+        self.changed.notify_all();
     }
 
     fn in_flight(&self) -> usize {

@@ -5,6 +5,8 @@ use crate::step::{Verdict, counted};
 use crate::workspace::Workspace;
 
 const MAP: &str = "ARCHITECTURE.md";
+/// Beginning of the table whose last column names modules of tests.
+const TABLE_OF_TESTS: &str = "| trait | what an implementation does wrong |";
 const DOCUMENTS: [&str; 3] = [MAP, "CONTRIBUTING.md", "README.md"];
 /// Beginning of a table of files: the folder that they are in follows, in backticks.
 const TABLE: &str = "| in `";
@@ -22,6 +24,18 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
             names += 1;
             if !workspace.files.iter().any(|path| is_of(path, name)) {
                 findings.push(format!("{document}:{line}: there is no `{name}`"));
+            }
+        }
+        for (line, module) in test_modules(&text) {
+            names += 1;
+            let is_of = |path: &String| {
+                path.contains("/tests/")
+                    && [format!("/{module}.rs"), format!("/{module}/mod.rs")]
+                        .iter()
+                        .any(|end| path.ends_with(end))
+            };
+            if !workspace.files.iter().any(is_of) {
+                findings.push(format!("{document}:{line}: there is no module `{module}` of tests"));
             }
         }
         for (line, folder, named) in tables(&text) {
@@ -55,6 +69,17 @@ fn is_of(path: &str, name: &str) -> bool {
     let path = format!("/{path}");
     let name = format!("/{name}");
     if name.ends_with('/') { path.contains(&name) } else { path.ends_with(&name) }
+}
+
+/// Returns the modules in the last column of the table of tests, with the number of their line.
+fn test_modules(text: &str) -> Vec<(usize, &str)> {
+    let lines = text.lines().enumerate().skip_while(|(_, line)| !line.starts_with(TABLE_OF_TESTS));
+    let rows = lines.take_while(|(_, line)| line.starts_with('|'));
+    rows.flat_map(|(index, line)| {
+        let last = line.trim_end().trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        quoted(last).map(move |name| (index + 1, name))
+    })
+    .collect()
 }
 
 /// The tables of rooms: where, of which folder, and what their first columns name.
@@ -114,5 +139,13 @@ mod tests {
         assert_eq!(tables(text), [(1, "x/src", vec!["a.rs", "b/c.rs"])]);
         let files = ["x/src/a.rs", "x/src/b/c.rs", "x/src/b/f.rs", "y/src/a.rs"].map(String::from);
         assert_eq!(rooms(&files, "x/src"), ["a.rs", "b/"]);
+    }
+
+    #[test]
+    fn the_last_column_of_the_table_of_tests_names_modules() {
+        let text = format!(
+            "{TABLE_OF_TESTS} so | tests |\n| --- | --- | --- |\n| `A` | `b` | `c`, `d` |\n| `A` | | |\n\n| `e` |\n"
+        );
+        assert_eq!(test_modules(&text), [(3, "c"), (3, "d")]);
     }
 }

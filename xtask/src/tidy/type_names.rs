@@ -1,4 +1,5 @@
-//! Types decide, never names of types: `type_name` may appear in what people read, and nothing may depend on it.
+//! Types decide, never names of types: `type_name` may appear in what people read, and nothing may depend on it. Nor does anything
+//! depend on the order of an enum's variants: a variant that becomes a number has that number written at it.
 
 use crate::lexer::{self, Kind};
 use crate::step::{Verdict, counted};
@@ -14,6 +15,14 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
         let is_ours = path.contains("/src/") && !path.starts_with("xtask/") && !path.ends_with("/tests.rs");
         let code = lexer::keep(&source, &[Kind::Code]);
         let code = lexer::before_tests(&code);
+        if is_ours {
+            let found = numbers_of_variants(code).into_iter();
+            findings.extend(found.map(|number| {
+                format!(
+                    "{path}: `{number}` depends on the order of variants: write their numbers, or use `match`"
+                )
+            }));
+        }
         if is_ours && code.contains("type_name") {
             files += 1;
             let found = decisions(code).into_iter();
@@ -25,6 +34,34 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
     Verdict::from_findings(findings, format!("{} show names to people", counted(files, "file")))
 }
 
+/// Returns the casts of variants to numbers that are not written at the enum, which is in the same file; and those of `self`.
+fn numbers_of_variants(code: &str) -> Vec<String> {
+    let numbered = |name: &str| {
+        let body = code.split(&format!("enum {name} {{")).nth(1).and_then(|rest| rest.split('}').next());
+        body.is_some_and(|body| body.contains(" = "))
+    };
+    let casts = code.match_indices(" as ").filter_map(|(at, _)| {
+        let number = lexer::words(&code[at + " as ".len()..]).next()?.1;
+        if !["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"].contains(&number) {
+            return None;
+        }
+        let is_part = |letter: char| letter == '_' || letter == ':' || letter.is_alphanumeric();
+        let value = code[..at].rsplit(|letter| !is_part(letter)).next().unwrap_or_default();
+        let is_variant = |word: &str| {
+            word.starts_with(char::is_uppercase) && word.contains(|letter: char| letter.is_lowercase())
+        };
+        let is_unwritten = match value.rsplit_once("::") {
+            Some((of, variant)) => {
+                let name = of.rsplit("::").next().unwrap_or(of);
+                is_variant(name) && is_variant(variant) && !numbered(name)
+            }
+            None => value == "self",
+        };
+        is_unwritten.then(|| format!("{value} as {number}"))
+    });
+    casts.collect()
+}
+
 /// Returns the statements that look into the name of a type, or into a variable that holds one.
 fn decisions(code: &str) -> Vec<String> {
     let statements = || code.split([';', '{', '}']);
@@ -33,7 +70,7 @@ fn decisions(code: &str) -> Vec<String> {
     names.extend(named.filter_map(|statement| {
         let (variable, _) = statement.split_once("let ")?.1.split_once('=')?;
         let mut words = lexer::words(variable).map(|(_, word)| word).filter(|word| *word != "mut");
-        // Of a tuple it is not known which variable has the name.
+        // Tuples are skipped: this cannot tell which variable holds the name.
         words.next().filter(|_| !variable.contains('('))
     }));
     let looking = statements().filter(|statement| names.iter().any(|name| looks_into(statement, name)));
@@ -88,5 +125,11 @@ mod tests {
         let code = "write!(f, \"{}\", type_name::<E>());\nlet name = type_name::<E>();\nlet a = b == c;\nshow(name, b == c);\n\
             let names = list.find(x);";
         assert!(decisions(code).is_empty());
+    }
+
+    #[test]
+    fn a_number_of_a_variant_must_be_written() {
+        let code = "enum A { X, Y }\nenum B { X = 1 }\nfn f() { A::X as u8; self as usize; B::X as u8; A::MAX as u8; x as u8; A::X as C }";
+        assert_eq!(numbers_of_variants(code), ["A::X as u8", "self as usize"]);
     }
 }

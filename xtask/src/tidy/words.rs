@@ -1,5 +1,5 @@
-//! Words that do not belong: names that say nothing, leftovers of unfinished work, paths of somebody's machine; and a
-//! word that does: every source file opens by saying what it is.
+//! Words that do not belong: names that say nothing, metaphors that the trade has a word for, leftovers of unfinished work,
+//! paths of somebody's machine; and a word that does: every source file opens by saying what it is.
 
 use crate::lexer::{self, Kind};
 use crate::step::{Verdict, counted};
@@ -7,6 +7,54 @@ use crate::workspace::Workspace;
 
 /// Names for files and modules that hold "the rest". A thing has a name of its own.
 const EMPTY_NAMES: [&str; 4] = ["utils", "helpers", "common", "misc"];
+
+/// A metaphor that was given up for the word of the trade.
+struct OldWord {
+    words: &'static [&'static str],
+    instead: &'static str,
+    /// Where the word means something else.
+    except_in: &'static [&'static str],
+}
+
+const OLD_WORDS: [OldWord; 6] = [
+    // In the workshop letters are those of a text.
+    OldWord { words: &["letter", "letters"], instead: "remote wake", except_in: &["xtask/"] },
+    OldWord { words: &["bell", "bells"], instead: "wake flag", except_in: &[WORDS] },
+    OldWord { words: &["home", "homes", "homeless"], instead: "owner thread", except_in: &[WORDS] },
+    // Futures of tokio are guests in `convoke-tokio`; chats and examples have some, too.
+    OldWord {
+        words: &["guest", "guests"],
+        instead: "adopted operation, nested loop, member",
+        except_in: &[
+            WORDS,
+            "convoke-tokio/",
+            "convoke-runtimes/",
+            "convoke-http/src/lib.rs",
+            "convoke/src/guide/",
+            "convoke/examples/",
+            "convoke/tests/it/examples/",
+            "services/",
+        ],
+    },
+    OldWord { words: &["dismiss", "dismissed", "dismisses"], instead: "free", except_in: &[WORDS] },
+    // TLS and PostgreSQL have handshakes.
+    OldWord {
+        words: &["handshake", "handshakes"],
+        instead: "rendezvous",
+        except_in: &[
+            WORDS,
+            "convoke-tls/",
+            "convoke-http/",
+            "convoke-postgres/",
+            "convoke-bench/",
+            "convoke/src/guide/",
+            "services/",
+        ],
+    },
+];
+
+/// This file, which has all of them.
+const WORDS: &str = "xtask/src/tidy/words.rs";
 
 /// Macros that stand for code not written yet or not removed yet.
 const UNFINISHED_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
@@ -29,6 +77,7 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
         if path.ends_with(".rs") {
             findings.extend(empty_file_name(path));
             findings.extend(empty_module_names(path, &text));
+            findings.extend(old_words(path, &text));
             findings.extend(leftovers(path, &text));
             findings.extend(missing_opening(path, &text));
         }
@@ -56,6 +105,40 @@ fn empty_module_names(path: &str, source: &str) -> Vec<String> {
         last = word;
     }
     findings
+}
+
+/// Looks at names, comments and literals: messages are read, too.
+fn old_words(path: &str, source: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    let lower = source.to_ascii_lowercase();
+    for OldWord { words, instead, except_in } in &OLD_WORDS {
+        // Most files have none of the letters of a word in this order.
+        if except_in.iter().any(|folder| path.starts_with(folder))
+            || !words.iter().any(|word| lower.contains(word))
+        {
+            continue;
+        }
+        for (line, word) in lexer::words(source) {
+            if parts(word).any(|part| words.iter().any(|word| part.eq_ignore_ascii_case(word))) {
+                findings.push(format!("{path}:{line}: `{word}`: the trade says {instead}"));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns the words that a name consists of: `run_loop`, `RunLoop` and `RUN_LOOP` are two each.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    name.split('_').flat_map(|part| {
+        let begins_word = |at: usize| {
+            part[at..].starts_with(char::is_uppercase) && part[..at].ends_with(char::is_lowercase)
+        };
+        let mut begins: Vec<usize> = (0..part.len()).filter(|at| part.is_char_boundary(*at)).collect();
+        begins.retain(|at| begins_word(*at));
+        begins.insert(0, 0);
+        let ends: Vec<usize> = begins.iter().skip(1).copied().chain([part.len()]).collect();
+        begins.into_iter().zip(ends).map(move |(begin, end)| &part[begin..end])
+    })
 }
 
 /// Looks at code and comments. In a literal these words are data.
@@ -114,6 +197,15 @@ mod tests {
         assert!(empty_file_name("convoke/src/commonwealth.rs").is_none());
         let source = "mod queue;\nmod\n  misc;\n// mod utils\nlet helpers = 1;";
         assert_eq!(empty_module_names("a.rs", source).len(), 1);
+    }
+
+    #[test]
+    fn old_words_are_found_in_names_and_prose_but_not_inside_of_others() {
+        let old = OLD_WORDS[1].words[0];
+        let source = format!("// The {old}.\nlet {old}_rings = Ring{}::new(\"{old}y\");", "Bell");
+        assert_eq!(old_words("convoke/a.rs", &source).len(), 3);
+        assert!(old_words(WORDS, &source).is_empty());
+        assert_eq!(parts("RunLoop_a").collect::<Vec<_>>(), ["Run", "Loop", "a"]);
     }
 
     #[test]

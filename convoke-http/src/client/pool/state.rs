@@ -19,7 +19,7 @@ pub(super) struct PoolState {
     /// The scope of the connections. `None` once the client was closed.
     pub(super) scope: Option<Scope<()>>,
     pub(super) bounds: Bounds,
-    /// In an order that does not change: the same seed of a simulation is the same run.
+    /// The routes, in a fixed order: so a seed of a simulation always gives the same run.
     entries: BTreeMap<Arc<Route>, Entry>,
     /// The number of connections, with those that are being opened.
     pub(super) connections: usize,
@@ -381,7 +381,7 @@ impl PoolState {
         }
     }
 
-    /// Retires the oldest idle lines, as many as there are too many.
+    /// Closes the oldest idle connections until at most the bound is left.
     fn bound_idle(&mut self, route: &Arc<Route>, later: &mut Later) {
         let Some(entry) = self.entries.get_mut(route) else { return };
         let idle = entry.lines.iter().filter(|line| line.is_idle()).count();

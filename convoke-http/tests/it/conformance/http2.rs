@@ -23,7 +23,7 @@ fn a_request_is_answered() {
 
 #[test]
 fn a_client_that_begins_without_settings_is_served() {
-    // 3.4 demands them, and lets a server be lenient, as hyper is.
+    // RFC 9113 section 3.4 requires them, but allows a server to accept less, as hyper does.
     with_server(async || {
         let mut peer = Peer::silent().await?;
         peer.send(&[PREFACE, &whole(1)].concat()).await;

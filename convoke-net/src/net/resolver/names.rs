@@ -66,7 +66,8 @@ impl<N: Names + ?Sized> Names for Arc<N> {
 /// use convoke::net::resolver::{BlockingNames, install};
 ///
 /// let context = convoke::driver::io_context().unwrap();
-/// let names = BlockingNames::new(|_host| Ok(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))]));
+/// let localhost = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+/// let names = BlockingNames::new(move |_host| Ok(vec![localhost]));
 /// install(context.services(), names).unwrap();
 /// let found = context.block_on(resolve("anything:80")).unwrap().unwrap();
 /// assert_eq!(found, ["127.0.0.1:80".parse().unwrap()]);

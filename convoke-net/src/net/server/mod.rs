@@ -51,6 +51,10 @@ pub const DRAIN_GRACE: Duration = Duration::from_secs(10);
 
 /// Accepts connections on all cores, and runs `handler` for each one, until the task is asked to stop.
 ///
+/// Use this if each connection has a handler. Use `convoke_http::serve` for HTTP, and a
+/// [`TcpListener`](crate::net::TcpListener) in a scope for what this does not bound, drain or report as the
+/// program needs it.
+///
 /// `at` is an address, or a listener of any kind. The handler takes the connection and the address of the peer,
 /// and returns `()` or a `Result`. It runs as a task of its own. Its error or panic is
 /// [reported](Server::report), and the other connections go on.
@@ -206,7 +210,8 @@ impl<K: Kind, H> Server<K, H> {
     /// use convoke::net::{TcpStream, serve};
     ///
     /// async fn run() -> std::io::Result<()> {
-    ///     let server = serve("127.0.0.1:7000", async |client: TcpStream, _| client.write_all(b"hello").await);
+    ///     let hello = async |client: TcpStream, _| client.write_all(b"hello").await;
+    ///     let server = serve("127.0.0.1:7000", hello);
     ///     server.report(|report| eprintln!("my server: {report}")).await
     /// }
     /// ```

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::prelude::*;
-use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+use crate::testing::{ByHand, Connected, DropCount, Gate, all_outcomes, stopped_env};
 use convoke_core::raw::Runnable;
 
 /// A queue run by hand that claims to have this much parallelism.
@@ -84,7 +84,7 @@ fn runs_where_the_sender_before_completes_and_not_where_it_was_started() {
 
 #[test]
 fn other_doors_pass_by_the_calls() {
-    for (outcome, sender) in all_doors(1, "e") {
+    for (outcome, sender) in all_outcomes(1, "e") {
         let calls = AtomicUsize::new(0);
         let expected_calls = if outcome.is_value() { 3 } else { 0 };
         let bulk = sender.bulk(3, |_, _| _ = calls.fetch_add(1, Relaxed));

@@ -10,7 +10,7 @@ use std::thread;
 use convoke_core::env::{Changes, Local};
 use convoke_core::testing::DropCount;
 use convoke_sender::prelude::*;
-use convoke_sender::testing::{Connected, Gate, all_doors, stopped_env};
+use convoke_sender::testing::{Connected, Gate, all_outcomes, stopped_env};
 
 use table::{End, Stop, Tokens, Work, adaptors};
 
@@ -18,13 +18,13 @@ type Door = Gate<i32, &'static str>;
 
 /// The outcomes of the work.
 fn ends() -> [End; 4] {
-    all_doors(1, "e").map(|(outcome, _)| outcome)
+    all_outcomes(1, "e").map(|(outcome, _)| outcome)
 }
 
 #[test]
 fn every_outcome_of_work_that_completes_at_once_becomes_what_the_adaptor_says() {
     for adaptor in adaptors() {
-        for (outcome, work) in all_doors(1, "e") {
+        for (outcome, work) in all_outcomes(1, "e") {
             let running = Connected::new((adaptor.wrap)(work.boxed(), &Tokens::default())).start();
             assert_eq!(running.outcome(), (adaptor.expect)(outcome), "{}", adaptor.name);
         }
@@ -135,7 +135,7 @@ fn a_panic_of_a_closure_is_the_outcome() {
     let mut tried = std::collections::BTreeSet::new();
     for adaptor in adaptors() {
         let Some((end, wrap)) = adaptor.panics else { continue };
-        for (outcome, work) in all_doors(1, "e").into_iter().filter(|(outcome, _)| end(outcome)) {
+        for (outcome, work) in all_outcomes(1, "e").into_iter().filter(|(outcome, _)| end(outcome)) {
             let running = Connected::new(wrap(work.boxed())).start();
             let expected = Outcome::Panicked(Panic::new("closure"));
             assert_eq!(running.outcome(), expected, "{} after {outcome:?}", adaptor.name);

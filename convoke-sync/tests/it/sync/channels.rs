@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
+use convoke::sync::channel::{SendError, TryRecvError, TrySendError};
 use convoke::sync::{mpmc, mpsc};
 
 use crate::sync::polled::{ready, waits};
@@ -21,7 +21,7 @@ fn a_send_to_a_full_channel_waits_and_messages_stay_in_order() {
     assert_eq!(receiver.try_recv(), Ok(2));
     assert_eq!(receiver.try_recv(), Ok(3));
     assert_eq!(third.poll(), Some(Ok(())));
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_message_handed_to_a_dropped_receive_is_received_first() {
     assert_eq!(receiver.len(), 2, "for the moment one more than the capacity");
     assert_eq!(sender.try_send(3), Err(TrySendError::Full(3)));
     assert_eq!((receiver.try_recv(), receiver.try_recv()), (Ok(1), Ok(2)));
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn closing_delivers_sent_messages_and_returns_unsent_ones() {
     assert_eq!(sender.try_send("late"), Err(TrySendError::Closed("late")));
     assert_eq!(ready(receiver.recv()), Some("sent"));
     assert_eq!(ready(receiver.recv()), None);
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Closed));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
+use convoke::sync::channel::{SendError, TryRecvError, TrySendError};
 use convoke::sync::{Barrier, Event, OnceCell, lossless_broadcast, oneshot, watch};
 
 use crate::sync::polled::{polled, ready, waits};
@@ -80,7 +80,7 @@ fn each_half_of_a_oneshot_learns_that_the_other_was_dropped() {
     drop(sender);
     assert_eq!(waiting.poll(), Some(None));
     drop(waiting);
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Closed));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
     let (mut sender, receiver) = oneshot::channel();
     let mut waiting = waits(sender.closed());
     drop(receiver);

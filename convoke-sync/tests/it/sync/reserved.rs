@@ -1,6 +1,6 @@
 //! Tests of reserved slots: they count as filled, go to senders in order, and none is lost.
 
-use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
+use convoke::sync::channel::{SendError, TryRecvError, TrySendError};
 use convoke::sync::{mpmc, mpsc};
 
 use crate::sync::polled::{ready, waits};
@@ -31,7 +31,7 @@ fn sends_and_reservations_wait_in_one_order() {
     assert_eq!(receiver.try_recv(), Ok(1));
     assert_eq!((reserves.wakes(), sends.wakes()), (1, 0));
     let permit = reserves.poll().unwrap().unwrap();
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty), "the slot is reserved, and not filled");
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty), "the slot is reserved, and not filled");
     permit.send(2);
     assert_eq!(receiver.try_recv(), Ok(2));
     assert_eq!(sends.poll(), Some(Ok(())));
@@ -85,7 +85,7 @@ fn a_channel_that_is_closed_ends_with_its_last_permit() {
     one.send(1);
     assert_eq!(receives.poll(), Some(Some(1)), "a permit is a promise");
     drop(receives);
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     let mut receives = waits(receiver.recv());
     drop(two);
     assert_eq!(receives.poll(), Some(None));
@@ -106,7 +106,7 @@ fn an_owned_permit_keeps_the_channel_open() {
     let (sender, mut receiver) = mpsc::channel(1);
     let permit = ready(sender.reserve_owned()).unwrap();
     drop(sender);
-    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     permit.send(1);
     assert_eq!((ready(receiver.recv()), ready(receiver.recv())), (Some(1), None));
 }

@@ -4,7 +4,7 @@ use super::{Access, QUEUED, RUNNING, State, WOKEN};
 
 impl State {
     /// Leaves the inside of a task that has woken itself in this poll, and queues it: the caller creates the
-    /// runnable and posts it. Another wake of the same time is this one.
+    /// runnable and posts it. A second wake in the same poll has no further effect.
     #[inline]
     pub fn pause_and_queue(&self, access: Access) {
         self.change_own(access, |word| word & !(RUNNING | WOKEN) | QUEUED);

@@ -9,6 +9,7 @@ use convoke::driver::use_service;
 use convoke::env::{Changes, Env, current};
 use convoke::executor::{Context, ExecutionContext, FromContext, PoolContext, Service, Strand};
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::runtime::Runtime;
 use convoke_testing::workshop::frames::Frames;
 

@@ -8,6 +8,7 @@ use std::io;
 use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
+use convoke::run_on;
 
 async fn handle_connection(sock: TcpStream) -> io::Result<usize> {
     let (mut buf, mut total) = ([0; 1024], 0);

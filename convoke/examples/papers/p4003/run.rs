@@ -9,6 +9,7 @@ use std::thread;
 
 use convoke::executor::PoolExecutor;
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::task::{forever, run_until_stopped};
 
 fn here() -> String {

@@ -2,6 +2,7 @@
 
 use super::*;
 use convoke::env::{Local, with_local};
+use convoke::run_on;
 use convoke::scope::policy::WaitForAll;
 use convoke::scope::{Bound, scope_with};
 use convoke::sender::algorithm::schedule::schedule;

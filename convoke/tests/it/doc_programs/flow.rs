@@ -7,6 +7,7 @@ use convoke::env::{current, with_local};
 use convoke::executor::Strand;
 use convoke::executor::reschedule;
 use convoke::prelude::*;
+use convoke::run_on;
 use convoke::sender::prelude::*;
 use convoke::task::{forever, stoppable, stopped};
 use convoke::testing::Ended;

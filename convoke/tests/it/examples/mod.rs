@@ -33,4 +33,5 @@ mod tasks;
 
 mod every_part;
 mod every_stop;
+mod readme_tree;
 mod traces;

@@ -25,6 +25,7 @@ use convoke::inspect::tree;
 use convoke::net::{SocketOption, TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::raw::Random;
+use convoke::run_on;
 use convoke::runtime::Runtime;
 
 use crate::random_rounds::Rounds;

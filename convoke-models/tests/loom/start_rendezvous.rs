@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::model::{Reached, Seen, empty_quarantine, explore, start};
-use convoke_core::raw::Handshake;
+use convoke_core::raw::StartRendezvous;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_sender::prelude::*;
 
@@ -56,7 +56,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
     static MINE: Reached = Reached::new();
     static THE_OTHERS: Reached = Reached::new();
     struct WrittenByBoth {
-        handshake: Handshake,
+        rendezvous: StartRendezvous,
         written: [UnsafeCell<bool>; 2],
     }
     // SAFETY: each side writes its own cell, and the second to arrive reads both; loom checks that.
@@ -67,7 +67,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
         // SAFETY: the cell of this side is ours until we arrive, and both are after we arrived as the second.
         unsafe {
             shared.written[side].with_mut(|written| *written = true);
-            let second = shared.handshake.arrive();
+            let second = shared.rendezvous.arrive();
             if second {
                 shared.written.iter().for_each(|cell| cell.with_mut(|written| assert!(*written)));
             }
@@ -76,7 +76,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
     }
     explore(4, || {
         let shared = Arc::new(WrittenByBoth {
-            handshake: Handshake::new(),
+            rendezvous: StartRendezvous::new(),
             written: [UnsafeCell::new(false), UnsafeCell::new(false)],
         });
         let other = {
@@ -93,7 +93,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
 }
 
 mod gate {
-    //! Handshakes of work that may be completed or stopped.
+    //! Rendezvous of work that may be completed or stopped.
 
     use convoke_sender::testing::Gate;
 

@@ -20,14 +20,14 @@ use core::ptr::{self, NonNull};
 use convoke_core::raw::FrameBox;
 use convoke_core::raw::sync::thread_local;
 
-pub(crate) use crate::operation::Enclosing;
+use super::enclosing::Enclosing;
 
 /// The maximum number of nested boxed operations on a stack, and of nested boxed senders that are dropped by
 /// recursion.
 const MAX_DEPTH: usize = 32;
 
 /// The list node of a boxed operation. Its address is that of the operation.
-pub(super) struct Head {
+pub(crate) struct Head {
     /// Resumes the operation that the head belongs to.
     resume: unsafe fn(NonNull<Head>, &Trampoline),
     next: Cell<Option<Resumable>>,
@@ -40,14 +40,14 @@ impl Head {
 }
 
 /// The right to resume a boxed operation, once. The operation is alive until then.
-pub(super) struct Resumable(NonNull<Head>);
+pub(crate) struct Resumable(NonNull<Head>);
 
 impl Resumable {
     /// Creates the right to resume the operation with this head.
     ///
     /// # Safety
     /// The head is that of a live operation whose only user is the caller. The caller touches it no more.
-    pub(super) unsafe fn new(head: NonNull<Head>) -> Self {
+    pub(crate) unsafe fn new(head: NonNull<Head>) -> Self {
         Self(head)
     }
 
@@ -65,7 +65,7 @@ impl Resumable {
 }
 
 /// The boxed operation that a thread runs, and the list of those that are deferred meanwhile.
-pub(super) struct Trampoline {
+pub(crate) struct Trampoline {
     depth: usize,
     /// The operation whose start or completion runs now. Others are deferred only if they are directly inside
     /// of it, or around the one that completes.
@@ -100,7 +100,7 @@ impl Drop for Trampoline {
 
 impl Trampoline {
     /// Resumes an operation that is inside of `inside_of`: now, or later if it is nested too deeply.
-    pub(super) fn resume(operation: Resumable, inside_of: Option<Enclosing>) {
+    pub(crate) fn resume(operation: Resumable, inside_of: Option<Enclosing>) {
         let outer = TRAMPOLINE.with(Cell::get);
         // SAFETY: the cell points to a trampoline only while `run` has it on the stack of this thread.
         let around = unsafe { outer.as_ref() };
@@ -155,7 +155,7 @@ impl Trampoline {
 }
 
 /// A value that is stored in a box only to be dropped.
-pub(super) trait Droppable {}
+pub(crate) trait Droppable {}
 
 impl<T> Droppable for T {}
 
@@ -200,7 +200,7 @@ pub(super) fn drop_sender(sender: FrameBox<dyn Droppable>) {
 }
 
 /// Asks a boxed sender where it completes, and answers `None` if it is nested too deeply.
-pub(super) fn ask<T>(question: impl FnOnce() -> Option<T>) -> Option<T> {
+pub(crate) fn ask<T>(question: impl FnOnce() -> Option<T>) -> Option<T> {
     struct Asked<'a>(&'a Cell<usize>);
     impl Drop for Asked<'_> {
         fn drop(&mut self) {

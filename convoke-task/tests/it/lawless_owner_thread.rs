@@ -19,18 +19,18 @@ use convoke::{launch, run_on};
 
 /// An executor that names any owner thread, and posts work to any executor.
 #[derive(Clone)]
-struct Homeless {
-    homes: [Option<RunLoopExecutor>; 2],
+struct WrongOwner {
+    owners: [Option<RunLoopExecutor>; 2],
     posts_to: [ExecutorRef; 2],
     turned: Arc<AtomicBool>,
     own: Arc<OwnerThread>,
 }
 
-impl Homeless {
-    /// Creates an executor with these owner threads and targets. It uses the first of both, and the second after [`turn`](Homeless::turn).
-    fn new(homes: [Option<&RunLoop>; 2], posts_to: [ExecutorRef; 2]) -> Self {
-        let homes = homes.map(|home| home.map(RunLoop::executor));
-        Self { homes, posts_to, turned: Arc::default(), own: Arc::new(OwnerThread::new()) }
+impl WrongOwner {
+    /// Creates an executor with these owner threads and targets. It uses the first of both, and the second after [`turn`](WrongOwner::turn).
+    fn new(owners: [Option<&RunLoop>; 2], posts_to: [ExecutorRef; 2]) -> Self {
+        let owners = owners.map(|owner| owner.map(RunLoop::executor));
+        Self { owners, posts_to, turned: Arc::default(), own: Arc::new(OwnerThread::new()) }
     }
 
     fn turn(&self) {
@@ -42,30 +42,30 @@ impl Homeless {
     }
 }
 
-impl PartialEq for Homeless {
+impl PartialEq for WrongOwner {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.own, &other.own)
     }
 }
 
-impl Executor for Homeless {
+impl Executor for WrongOwner {
     fn post(&self, runnable: Runnable) {
         self.posts_to[self.now()].post(runnable);
     }
 
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        match &self.homes[self.now()] {
-            Some(home) => home.owner_thread(),
+        match &self.owners[self.now()] {
+            Some(owner) => owner.owner_thread(),
             None => None,
         }
     }
 }
 
 /// Runs a task that must stay on its thread on another one.
-fn run_away_from_home() {
+fn run_off_its_owner_thread() {
     let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
     let there = ExecutorRef::new(pool.executor());
-    let x = Homeless::new([Some(&run_loop), Some(&run_loop)], [there.clone(), there]);
+    let x = WrongOwner::new([Some(&run_loop), Some(&run_loop)], [there.clone(), there]);
     let stays = Stays::here();
     let _ = run_loop.block_on(async {
         scope_on(&x, async |s| {
@@ -81,7 +81,7 @@ fn run_away_from_home() {
 #[test]
 fn an_executor_with_an_owner_thread_that_runs_work_on_another_thread_ends_in_order() {
     let test = "an_executor_with_an_owner_thread_that_runs_work_on_another_thread_ends_in_order";
-    end_in_order(test, 1, |_| run_away_from_home());
+    end_in_order(test, 1, |_| run_off_its_owner_thread());
 }
 
 /// Regression: the message before an abort panicked, and the thread unwound instead; the task then waited for ever.
@@ -91,9 +91,9 @@ fn an_abort_needs_no_standard_error() {
     use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
 
-    const AGAIN: &str = "CONVOKE_RUN_AWAY_FROM_HOME";
+    const AGAIN: &str = "CONVOKE_RUN_OFF_ITS_OWNER_THREAD";
     if std::env::var_os(AGAIN).is_some() {
-        return run_away_from_home();
+        return run_off_its_owner_thread();
     }
     // Every write to it fails.
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
@@ -156,11 +156,11 @@ fn an_executor_with_an_owner_thread_that_drops_work_on_another_thread_drops_it_o
 }
 
 #[test]
-fn an_executor_whose_home_is_another_loop_ends_in_order() {
-    end_in_order("an_executor_whose_home_is_another_loop_ends_in_order", 1, |_| {
+fn an_executor_whose_owner_thread_is_another_loop_ends_in_order() {
+    end_in_order("an_executor_whose_owner_thread_is_another_loop_ends_in_order", 1, |_| {
         let (run_loop, other) = (RunLoop::new(), RunLoop::new());
         let here = ExecutorRef::new(run_loop.executor());
-        let x = Homeless::new([Some(&other), Some(&other)], [here.clone(), here]);
+        let x = WrongOwner::new([Some(&other), Some(&other)], [here.clone(), here]);
         let _ = run_loop.block_on(async { run_on(&x, async { checkpoint().await }).await });
     });
 }
@@ -193,13 +193,13 @@ fn an_executor_whose_owner_thread_runs_nothing_ends_in_order() {
 }
 
 #[test]
-fn an_executor_that_gets_or_loses_its_home_under_way_ends_in_order() {
-    end_in_order("an_executor_that_gets_or_loses_its_home_under_way_ends_in_order", 4, |case| {
+fn an_executor_that_gets_or_loses_its_owner_thread_under_way_ends_in_order() {
+    end_in_order("an_executor_that_gets_or_loses_its_owner_thread_under_way_ends_in_order", 4, |case| {
         let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
         let (here, there) = (ExecutorRef::new(run_loop.executor()), ExecutorRef::new(pool.executor()));
-        let homes = if case < 2 { [Some(&run_loop), None] } else { [None, Some(&run_loop)] };
+        let owners = if case < 2 { [Some(&run_loop), None] } else { [None, Some(&run_loop)] };
         let posts_to = if case % 2 == 0 { [here.clone(), here] } else { [here, there] };
-        let x = Homeless::new(homes, posts_to);
+        let x = WrongOwner::new(owners, posts_to);
         let _ = run_loop.block_on(async {
             let turns = x.clone();
             run_on(&x, async move {
@@ -216,8 +216,8 @@ fn an_executor_that_gets_or_loses_its_home_under_way_ends_in_order() {
 
 /// A value that is not `Send` is dropped on its own thread, although the executor names another owner thread by then.
 #[test]
-fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
-    end_in_order("an_executor_whose_home_moves_does_not_take_along_what_must_stay", 2, |case| {
+fn an_executor_whose_owner_thread_moves_does_not_take_along_what_must_stay() {
+    end_in_order("an_executor_whose_owner_thread_moves_does_not_take_along_what_must_stay", 2, |case| {
         let run_loop = RunLoop::new();
         let (to, from) = mpsc::channel();
         let (go, gone) = mpsc::channel::<()>();
@@ -228,8 +228,8 @@ fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
             other.run_one();
         });
         let there = from.recv().unwrap();
-        let x = Homeless {
-            homes: [Some(run_loop.executor()), Some(there.clone())],
+        let x = WrongOwner {
+            owners: [Some(run_loop.executor()), Some(there.clone())],
             posts_to: [ExecutorRef::new(run_loop.executor()), ExecutorRef::new(there)],
             turned: Arc::default(),
             own: Arc::new(OwnerThread::new()),

@@ -9,11 +9,11 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 ///
 /// The first to arrive leaves and touches nothing any more. The second goes on alone.
 #[derive(Debug)]
-pub struct Handshake {
+pub struct StartRendezvous {
     first_arrived: AtomicBool,
 }
 
-impl Handshake {
+impl StartRendezvous {
     /// Creates a rendezvous at which neither has arrived.
     pub fn new() -> Self {
         Self { first_arrived: AtomicBool::new(false) }
@@ -35,7 +35,7 @@ impl Handshake {
     }
 }
 
-impl Default for Handshake {
+impl Default for StartRendezvous {
     fn default() -> Self {
         Self::new()
     }

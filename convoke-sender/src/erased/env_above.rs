@@ -1,5 +1,5 @@
 //! The environment of a receiver, for children on several threads. A receiver is not `Sync`: it is asked
-//! once, before the children start, and they read the answer.
+//! once (`operation::ask_receiver`), before the children start, and they read the answer.
 
 #![allow(unsafe_code)]
 
@@ -8,13 +8,13 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::enclosing::Enclosing;
-use crate::Receiver;
 use convoke_core::Env;
 
 /// A pointer to the environment of a receiver, and to the boxed operation around it.
 pub struct EnvAbove {
-    env: Cell<Option<NonNull<Env>>>,
-    enclosing: Cell<Option<Enclosing>>,
+    /// Written by `ask` alone, as the next.
+    pub(crate) env: Cell<Option<NonNull<Env>>>,
+    pub(crate) enclosing: Cell<Option<Enclosing>>,
 }
 
 // SAFETY: an environment is `Sync`, and it may be read from any thread. The cells are written only by `ask`,
@@ -29,17 +29,6 @@ impl EnvAbove {
     #[inline]
     pub const fn new() -> Self {
         Self { env: Cell::new(None), enclosing: Cell::new(None) }
-    }
-
-    /// Asks the receiver for its environment and stores the answer.
-    ///
-    /// # Safety
-    /// No other thread uses this yet. The receiver is not moved or touched as long as [`get`](EnvAbove::get)
-    /// is called.
-    #[inline]
-    pub unsafe fn ask<V, E, R: Receiver<V, E>>(&self, receiver: &R) {
-        self.env.set(Some(NonNull::from(receiver.env())));
-        self.enclosing.set(receiver.enclosing());
     }
 
     /// Returns the environment.
