@@ -4,6 +4,7 @@
 
 mod fake;
 mod fleet;
+mod fuzz;
 mod harness;
 mod limits;
 mod statements;
