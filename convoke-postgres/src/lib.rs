@@ -54,7 +54,8 @@
 //! # In the simulator
 //!
 //! Nothing here knows whether the network is real: a program runs with its pool on hosts of `convoke::sim`, against a server that
-//! is a program of the simulation, too.
+//! is a program of the simulation, too. The module `testing` (feature `testing`) has such a server, whose statements are closures
+//! of the test.
 //!
 //! # Map
 //!
@@ -67,6 +68,7 @@
 //! | `status` | the state of a transaction, as the server reports it |
 //! | `connecting`, `socket`, `tls` | the way to the server |
 //! | `driver` | the task of a connection |
+//! | `testing` | a server for tests |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -82,6 +84,9 @@ mod shared;
 mod socket;
 mod status;
 mod surroundings;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod tls;
 mod transaction;
 

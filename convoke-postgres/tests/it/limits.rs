@@ -5,7 +5,7 @@ use convoke::sim::Sim;
 use convoke::time::now;
 use convoke_postgres::Error;
 
-use crate::fake::Fake;
+use crate::fake::{Fake, numbers};
 use crate::harness::{hosts, milliseconds, options, seconds, with_pool};
 
 #[test]
@@ -71,7 +71,7 @@ fn connections_that_were_idle_for_too_long_are_replaced() {
 #[test]
 fn a_server_that_cannot_be_reached_is_an_error_in_time() {
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), options().connect_time(seconds(3)), async |pool| {
+    hosts(&mut sim, &numbers(), options().connect_time(seconds(3)), async |pool| {
         let begun = now();
         let failed = pool.get().await.map(drop).unwrap_err();
         assert!(matches!(failed, Error::Connect(_)), "{failed}");
@@ -84,7 +84,7 @@ fn a_server_that_cannot_be_reached_is_an_error_in_time() {
 
 #[test]
 fn a_server_that_falls_silent_is_cut_off_and_the_pool_goes_on() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options().cancel_time(seconds(3)), async |pool| {
         let begun = now();
@@ -104,7 +104,7 @@ fn a_server_that_falls_silent_is_cut_off_and_the_pool_goes_on() {
 
 #[test]
 fn a_server_that_crashes_is_found_again() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options(), async |pool| {
         pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await?;
@@ -123,7 +123,7 @@ fn a_server_that_crashes_is_found_again() {
 
 #[test]
 fn a_server_that_crashes_while_it_works_on_a_statement_is_found_out() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options().keep_alive(seconds(20)), async |pool| {
         let begun = now();
@@ -140,7 +140,7 @@ fn a_server_that_crashes_while_it_works_on_a_statement_is_found_out() {
 
 #[test]
 fn the_end_of_a_pool_does_not_wait_for_a_connection_that_somebody_keeps() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     sim.host("database").daemon().run_with(fake.clone(), Fake::serve);
     sim.host("program").run(async || {
@@ -167,5 +167,5 @@ fn the_end_of_a_pool_does_not_wait_for_a_connection_that_somebody_keeps() {
         .await
     });
     sim.run();
-    assert_eq!(fake.tables(|tables| tables.open_transactions()), 0);
+    assert_eq!(fake.open_transactions(), 0);
 }

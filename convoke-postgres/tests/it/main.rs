@@ -9,6 +9,7 @@ mod harness;
 mod limits;
 mod statements;
 mod stops;
+mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 mod transactions;

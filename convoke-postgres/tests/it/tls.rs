@@ -7,7 +7,7 @@ use convoke_postgres::tokio_postgres::config::SslMode;
 use convoke_postgres::{Error, PoolOptions};
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, numbers};
 use crate::harness::{hosts, seconds};
 
 /// A server with a certificate for `database`, and a way to connect to it.
@@ -17,7 +17,7 @@ fn encrypted() -> (Fake, TlsConnector) {
     let identity = Identity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap();
     let mut roots = Roots::new();
     roots.add_pem(certificate.pem().as_bytes()).unwrap();
-    (Fake::with_tls(TlsAcceptor::new(identity).unwrap()), TlsConnector::new(roots).unwrap())
+    (numbers().tls(TlsAcceptor::new(identity).unwrap()), TlsConnector::new(roots).unwrap())
 }
 
 fn with_mode(mode: SslMode) -> PoolOptions {
@@ -48,7 +48,7 @@ fn an_encrypted_connection_knows_its_state_and_can_be_cancelled() {
 #[test]
 fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
     let (_, connector) = encrypted();
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, with_mode(SslMode::Prefer).tls(connector.clone()), async |pool| {
         // The connection returns to the pool without a rollback: its state is known.
@@ -61,7 +61,7 @@ fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
     assert_eq!(fake.statements(), ["SELECT 1", "SELECT 1"]);
 
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), with_mode(SslMode::Require).tls(connector), async |pool| {
+    hosts(&mut sim, &numbers(), with_mode(SslMode::Require).tls(connector), async |pool| {
         assert!(matches!(pool.get().await, Err(Error::Postgres(_))), "it does not encrypt");
         Ok(())
     });
@@ -71,7 +71,7 @@ fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
 #[test]
 fn tls_that_is_required_and_not_there_is_an_error() {
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), with_mode(SslMode::Require), async |pool| {
+    hosts(&mut sim, &numbers(), with_mode(SslMode::Require), async |pool| {
         let failed = pool.get().await.map(drop).unwrap_err();
         assert!(failed.to_string().contains("`PoolOptions::tls`"), "{failed}");
         Ok(())
