@@ -2,6 +2,6 @@
 
 /// Calls `f`.
 #[inline(always)]
-pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
+pub fn with_room<R>(f: impl FnOnce() -> R) -> R {
     f()
 }

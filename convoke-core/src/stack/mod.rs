@@ -18,4 +18,4 @@
 )]
 mod growing;
 
-pub(crate) use growing::with_room;
+pub use growing::with_room;

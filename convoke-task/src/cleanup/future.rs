@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use convoke_core::raw::{Frame, Polled, ReasonCode, UnderWay, budget, outside_a_task};
+use convoke_core::raw::{Frame, Polled, ReasonCode, UnderWay, budget, outside_a_task, with_room};
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -60,16 +60,24 @@ pin_project! {
 
     impl<R, F: Future, C> PinnedDrop for Using<R, F, C> {
         fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
+            let mut this = this.project();
+            let problem = match this.stage.as_mut().project() {
+                StageNow::Body { .. } => ProblemKind::Skipped,
+                StageNow::Closing { .. } => ProblemKind::CutShort,
+                StageNow::Ended { .. } => return,
+            };
             if *this.reports == Reports::Now {
-                match this.stage.project() {
-                    StageNow::Body { .. } => this.whose.report(ProblemKind::Skipped),
-                    StageNow::Closing { .. } => this.whose.report(ProblemKind::CutShort),
-                    StageNow::Ended { .. } => {}
-                }
+                this.whose.report(problem);
             }
+            drop_stage(this.stage);
         }
     }
+}
+
+/// Drops a body, or a clean-up. It may contain a future like this one, and so on.
+#[inline(never)]
+fn drop_stage<F, C>(mut stage: Pin<&mut Stage<F, C>>) {
+    with_room(|| stage.set(Stage::Ended { stopped: false }));
 }
 
 pin_project! {
