@@ -62,7 +62,7 @@
 //!
 //! - `BEGIN`, `COMMIT` and `ROLLBACK`, also with isolation levels, which change nothing: a transaction sees what is committed, and its own
 //!   changes. After an error it accepts nothing but its end.
-//! - `SELECT 1`, and `SELECT pg_sleep(n)`.
+//! - `SELECT 1`, `SELECT pg_sleep(n)`; `SET` and `RESET`, which do nothing.
 //! - The [statements](FakeServer::statement) of the test, by their exact text. White space does not count. Others are syntax errors.
 //! - Requests to cancel, TLS (feature `tls`), prepared statements, several statements in one message, `NULL`.
 //!

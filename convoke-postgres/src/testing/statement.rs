@@ -110,7 +110,7 @@ impl<T> Statements<T> {
                 vec![("?column?".to_owned(), Type::INT4)],
                 Work::Call(Box::new(|call| Ok(call.row(&[&1_i32])))),
             ),
-            "" => (vec![], Work::Nothing),
+            "" | "SET" | "RESET" => (vec![], Work::Nothing),
             _ => return Err(FakeError::new(SqlState::SYNTAX_ERROR, format!("unknown statement: {text}"))),
         };
         let takes = sleep.unwrap_or_default();
