@@ -1,4 +1,4 @@
-//! What the server stores, the transactions that are open, and the locks that they hold.
+//! Stored rows of the server, the transactions that are open, and the locks that they hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ pub(super) struct Executed {
 
 type Function<T> = dyn Fn(&mut Execution<'_, T>) -> Result<(), FakeError> + Send + Sync;
 
-/// What a statement does.
+/// Effect of a statement.
 pub(super) enum Work<T> {
     Begin,
     Commit,

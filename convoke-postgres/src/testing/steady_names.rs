@@ -32,7 +32,7 @@ pub(super) fn steady_names() {
     });
 }
 
-/// What a server says to a client that needs no password: it is welcome, and no transaction is open.
+/// Messages of a server to a client that needs no password: it is welcome, and no transaction is open.
 const GREETING: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
 /// A connection whose server has said everything that it will say, and hears nothing.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use convoke_postgres::testing::FakeServer;
 use convoke_postgres::tokio_postgres::types::Type;
 
-/// What the server stores.
+/// Stored rows of the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) numbers: BTreeSet<i32>,

@@ -103,8 +103,7 @@ async fn the_handler_of_the_guide_commits() {
     let log = Log::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router =
-        axum::Router::new().route("/", axum::routing::get(adopting::order)).with_state(log.clone());
+    let router = axum::Router::new().route("/", axum::routing::get(adopting::order)).with_state(log.clone());
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();

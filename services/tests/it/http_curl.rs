@@ -26,7 +26,9 @@ fn secure_curl(arguments: &'static [&'static str], paths: &'static [&'static str
     let ran = run_beside_secure_server(&certificate, &service("CONVOKE_TEST_CURL"), move |address| {
         let arguments = arguments.iter().map(|argument| (*argument).to_owned());
         let arguments = arguments.chain(["--cacert".to_owned(), authority]);
-        arguments.chain(paths.iter().map(|path| format!("https://localhost:{}{path}", address.port()))).collect()
+        arguments
+            .chain(paths.iter().map(|path| format!("https://localhost:{}{path}", address.port())))
+            .collect()
     });
     (ran.output, ran.answered)
 }

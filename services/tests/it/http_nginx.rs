@@ -57,7 +57,9 @@ async fn a_response_that_is_stopped_half_way_leaves_the_pool_usable() -> Result<
         assert!(timeout(Duration::from_millis(200), slow).await.is_err());
         assert_eq!(client.get(at("/")).send().await?.text().await?, "hello\n");
         // By a limit of the client: an error, and no stop.
-        let slow = async { client.get(at("/slow")).total_time(Duration::from_millis(200)).send().await?.bytes().await };
+        let slow = async {
+            client.get(at("/slow")).total_time(Duration::from_millis(200)).send().await?.bytes().await
+        };
         let failed = slow.await.unwrap_err();
         assert!(failed.is_timeout(), "{failed}");
         assert_eq!(client.get(at("/")).send().await?.text().await?, "hello\n");

@@ -49,13 +49,14 @@ fn a_drain_under_load_from_wrk_loses_no_request() {
         let mut lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
         let port = lines.next().unwrap().unwrap();
         let mut wrk = Command::new(service("CONVOKE_TEST_WRK"));
-        wrk.args(["-t1", "-c16", "-d1s"]);
+        wrk.args(["-t1", "-c16", "-d2s"]);
         if round % 2 == 1 {
             wrk.arg("-s").arg(&script);
         }
         let load = wrk.arg(format!("http://127.0.0.1:{port}/")).stdout(Stdio::piped()).spawn().unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "under load");
         // Each round stops the server at another moment.
-        sleep(Duration::from_millis(150 + 37 * round % 500));
+        sleep(Duration::from_millis(10 + 37 * round % 500));
         let asked = Instant::now();
         let process = server.0.id().to_string();
         assert!(Command::new("kill").args(["-s", "TERM", &process]).status().unwrap().success());
