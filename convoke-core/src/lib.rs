@@ -103,6 +103,7 @@ pub mod raw {
     pub use crate::report_panic::{abort_with, contain, report_panic};
     pub use crate::scoped_ref::ScopedRef;
     pub use crate::spin_lock::{SpinGuard, SpinLock};
+    pub use crate::stack::with_room;
     #[cfg(feature = "testing")]
     pub use crate::steps::count as count_steps;
     pub use crate::steps::visit as visit_step;

@@ -22,6 +22,9 @@ const PIPELINED: usize = 8;
 /// Time that a drain may take, after which the server would stop what it has begun.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Line that the server prints at its first request.
+const UNDER_LOAD: &str = "under load";
+
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
@@ -34,13 +37,17 @@ fn main() -> io::Result<()> {
 
 /// Answers some requests at once, and others after a moment.
 async fn hello(_: Request<RequestBody>) -> io::Result<Response<String>> {
-    if BEGUN.fetch_add(1, Relaxed).is_multiple_of(7) {
+    let number = BEGUN.fetch_add(1, Relaxed);
+    if number == 0 {
+        println!("{UNDER_LOAD}");
+    }
+    if number.is_multiple_of(7) {
         sleep(Duration::from_millis(3)).await;
     }
     Ok(Response::new("hello".to_owned()))
 }
 
-/// The process that is drained. Prints its port, and in the end its counts.
+/// The process that is drained. Prints its port, that it is under load, and in the end its counts.
 #[convoke::main]
 async fn server() -> io::Result<()> {
     let count = async |_| println!("{} {}", BEGUN.load(Relaxed), ANSWERED.load(Relaxed));
@@ -91,7 +98,10 @@ fn one_round(round: u32) -> io::Result<(u64, u64, u64, Duration)> {
     let received = clients.into_iter().map(|client| client.join().expect("a client does not panic")).sum();
     let status = server.wait()?;
     assert_eq!(status.code(), Some(143), "stopped by SIGTERM");
-    let counts = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+    let mut counts = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+    if counts == UNDER_LOAD {
+        counts = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+    }
     let (begun, answered) = counts.split_once(' ').ok_or(io::ErrorKind::InvalidData)?;
     Ok((number(begun)?, number(answered)?, received, asked.elapsed()))
 }

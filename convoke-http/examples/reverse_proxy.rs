@@ -18,7 +18,7 @@ use http::{Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Either, Empty};
 
 /// The body that the proxy answers with: that of the other server, or none.
-type Passed = Either<ResponseBody, Empty<bytes::Bytes>>;
+pub(crate) type Passed = Either<ResponseBody, Empty<bytes::Bytes>>;
 
 /// Removes the fields that are about one connection, and not about the message.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
@@ -36,7 +36,7 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// Passes a request on to the server `upstream`.
-async fn pass_on(
+pub(crate) async fn pass_on(
     client: Client,
     upstream: Authority,
     mut request: Request<RequestBody>,
@@ -47,8 +47,9 @@ async fn pass_on(
     *request.uri_mut() = Uri::from_parts(target).map_err(io::Error::other)?;
     remove_hop_by_hop(request.headers_mut());
     request.headers_mut().remove(HOST);
-    if let Some(peer) = Connection::current().map(|connection| connection.peer().to_string()) {
-        let peer = HeaderValue::try_from(peer).map_err(io::Error::other)?;
+    if let Some(peer) = Connection::current().and_then(|connection| connection.peer().internet()) {
+        // Without the port, as everybody writes it.
+        let peer = HeaderValue::try_from(peer.ip().to_string()).map_err(io::Error::other)?;
         request.headers_mut().append(HeaderName::from_static("x-forwarded-for"), peer);
     }
     // If our client hangs up, this handler is asked to stop, and with it the request to the other server.

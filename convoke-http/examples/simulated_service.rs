@@ -1,12 +1,13 @@
 //! An application of axum in the simulator, unmodified: its database, its load, partitions, crashes, a drain, and seeds.
 //!
-//! The host `web` runs [`application`], which is what it would be on a real machine. It stores orders in a ledger on another host,
-//! over TCP. Two hosts send orders, and repeat each under the same number until it is acknowledged. The seed decides which hosts
-//! are cut off from each other, crash and are drained, and when. In the end, every acknowledged order is in the ledger,
-//! with its amount. The same seed is the same run: the log is the same, to the microsecond.
+//! The host `web` runs [`application`], which is what it would be on a real machine: axum's router over a pool of PostgreSQL
+//! connections. The database is a host with the server of `convoke_postgres::testing`. Two hosts send orders by HTTP, and repeat each
+//! under the same number until it is acknowledged. The seed decides which hosts are cut off from each other, crash and are drained,
+//! and when. In the end, every acknowledged order is in the database with its amount, and every order was booked once. The same seed
+//! is the same run: the log is the same, to the microsecond.
 //!
 //! ```text
-//! cargo run --release -p convoke-http --features tower --example simulated_service -- 100
+//! cargo run --release -p convoke-http --features tower,client --example simulated_service -- 100
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,70 +19,71 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::put;
-use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::retry::{Backoff, retry};
-use convoke::sim::{Disk, Sim, SimReport, explore_seeds};
+use convoke::sim::{Sim, SimReport, explore_seeds};
 use convoke::time::now;
-use convoke_http::{Server, tower};
+use convoke_http::{Client, Server, tower};
+use convoke_postgres::testing::{FakeError, FakeServer};
+use convoke_postgres::tokio_postgres::Config;
+use convoke_postgres::tokio_postgres::error::SqlState;
+use convoke_postgres::tokio_postgres::types::Type;
+use convoke_postgres::{Error, Pool, PoolOptions};
 
 const CUSTOMERS: [&str; 2] = ["ada", "bob"];
 /// Number of orders of each customer.
-const ORDERS: u64 = 10;
+const ORDERS: i64 = 10;
 /// Time in which there is a fault every few seconds. After it, all faults are repaired.
 const TROUBLE: u64 = 40;
 
 // The application: nothing in it knows of a simulation.
 
-/// Address of the ledger.
-type Ledger = &'static str;
+const ADD_ORDER: &str = "INSERT INTO orders (number, amount) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+const BOOK: &str = "INSERT INTO bookings (number, amount) VALUES ($1, $2)";
 
 /// Routes of the application.
-pub fn application(ledger: Ledger) -> Router {
-    Router::new().route("/orders/{number}", put(order)).with_state(ledger)
+pub fn application(pool: Pool) -> Router {
+    Router::new().route("/orders/{number}", put(order)).with_state(pool)
 }
 
 /// Stores an order. It is idempotent: the number is the client's.
-async fn order(
-    State(ledger): State<Ledger>,
-    Path(number): Path<u64>,
-    amount: String,
-) -> (StatusCode, String) {
-    match timeout(Duration::from_secs(2), store(ledger, number, &amount)).await {
+async fn order(State(pool): State<Pool>, Path(number): Path<i64>, amount: String) -> (StatusCode, String) {
+    match timeout(Duration::from_secs(2), store(&pool, number, &amount)).await {
         Ok(Ok(())) => (StatusCode::OK, format!("order {number} of {amount}")),
         Ok(Err(error)) => (StatusCode::BAD_GATEWAY, error.to_string()),
-        Err(_) => (StatusCode::GATEWAY_TIMEOUT, "the ledger does not answer".to_owned()),
+        Err(_) => (StatusCode::GATEWAY_TIMEOUT, "the database does not answer".to_owned()),
     }
 }
 
-/// Sends an order to the ledger, and waits until it is on its disk.
-async fn store(ledger: Ledger, number: u64, amount: &str) -> io::Result<()> {
-    let stream = TcpStream::connect(ledger).await?;
-    stream.write_all(format!("{number} {amount}\n").as_bytes()).await?;
-    match read_line(&stream).await?.as_str() {
-        "stored" => Ok(()),
-        other => Err(io::Error::other(format!("the ledger says {other:?}"))),
-    }
-}
-
-async fn read_line(stream: &TcpStream) -> io::Result<String> {
-    let mut line = Vec::new();
-    while !line.ends_with(b"\n") {
-        if stream.read_buf(&mut line).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+/// Adds an order and books it, both or neither. An order that is there was booked.
+async fn store(pool: &Pool, number: i64, amount: &str) -> Result<(), Error> {
+    pool.transaction(async |tx| {
+        if tx.execute(ADD_ORDER, &[&number, &amount]).await? == 1 {
+            tx.execute(BOOK, &[&number, &amount]).await?;
         }
-    }
-    Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+        Ok(())
+    })
+    .await
 }
 
 /// Program of the host `web`.
 async fn web(log: Log) -> io::Result<()> {
     log.add("web starts");
     let requests = log.clone();
-    Server::new("0.0.0.0:80", tower(application("ledger:5000")))
-        .grace(Duration::from_secs(5))
-        .on_request(move |record| requests.add(format!("{} {}", record.uri.path(), Status(record.status))))
-        .report(|_| ())
+    let mut config = Config::new();
+    config.host("database").user("shop").dbname("shop");
+    let options = PoolOptions::new(config).connections(4).connect_time(Duration::from_secs(1));
+    options
+        .cancel_time(Duration::from_secs(1))
+        .run(async |pool| {
+            Server::new("0.0.0.0:80", tower(application(pool)))
+                .grace(Duration::from_secs(5))
+                .on_request(move |record| {
+                    requests.add(format!("{} {}", record.uri.path(), Status(record.status)));
+                })
+                .report(|_| ())
+                .await
+        })
         .await
 }
 
@@ -98,68 +100,69 @@ impl std::fmt::Display for Status {
 
 // The rest of the world.
 
-/// Orders on the disk of the ledger, by their numbers.
-type Orders = BTreeMap<u64, String>;
+/// The tables of the database.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    /// Amounts of orders, by their numbers.
+    orders: BTreeMap<i64, String>,
+    bookings: Vec<(i64, String)>,
+}
 
-/// Program of the host `ledger`.
-async fn ledger(disk: Disk<Orders>) -> io::Result<()> {
-    let listener = TcpListener::bind("0.0.0.0:5000").await?;
-    convoke::net::serve(listener, move |stream: TcpStream, _| {
-        let disk = disk.clone();
-        async move {
-            let line = read_line(&stream).await?;
-            let Some((number, amount)) = line.split_once(' ') else { return Ok(()) };
-            let number = number.parse().map_err(io::Error::other)?;
-            // An order that was stored already is acknowledged again.
-            disk.write(|orders| _ = orders.entry(number).or_insert_with(|| amount.to_owned()));
-            disk.sync().await?;
-            stream.write_all(b"stored\n").await
-        }
-    })
-    .report(|_| ())
-    .await
+/// Creates the database, with the statements of the application.
+fn database() -> FakeServer<Tables> {
+    let parameters = [Type::INT8, Type::TEXT];
+    FakeServer::new(Tables::default())
+        .statement(ADD_ORDER, &parameters, &[], |call| {
+            let (number, amount) = (call.parameter::<i64>(0), call.parameter::<String>(1));
+            // The transaction of a web server that has crashed holds the order until the database finds out.
+            if !call.try_lock(format!("order {number}")) {
+                return Err(FakeError::new(SqlState::LOCK_NOT_AVAILABLE, "the order is being added"));
+            }
+            if !call.tables().orders.contains_key(&number) {
+                call.change(move |tables| _ = tables.orders.insert(number, amount.clone()));
+            }
+            Ok(())
+        })
+        .statement(BOOK, &parameters, &[], |call| {
+            let booking = (call.parameter::<i64>(0), call.parameter::<String>(1));
+            call.change(move |tables| tables.bookings.push(booking.clone()));
+            Ok(())
+        })
 }
 
 /// Program of a customer: sends orders, each until it is acknowledged.
 async fn customer(index: usize, log: Log) -> io::Result<()> {
-    for order in 0..ORDERS {
-        let number = index as u64 * 100 + order;
-        let begun = now();
-        let mut attempts = 0;
-        retry(Backoff::constant(Duration::from_millis(500)), || {
-            attempts += 1;
-            acknowledge(number)
+    Client::builder()
+        .total_time(Duration::from_secs(6))
+        .run(async |client| {
+            for order in 0..ORDERS {
+                let number = index as i64 * 100 + order;
+                let begun = now();
+                let mut attempts = 0;
+                retry(Backoff::constant(Duration::from_millis(500)), || {
+                    attempts += 1;
+                    acknowledge(&client, number)
+                })
+                .await
+                .map_err(io::Error::other)?;
+                log.acknowledged(number);
+                let (name, time) = (CUSTOMERS[index], now() - begun);
+                log.add(format!("{name}: {number} after {attempts} attempts, {time:?}"));
+                sleep(Duration::from_secs(2)).await;
+            }
+            Ok(())
         })
-        .await?;
-        log.acknowledged(number);
-        log.add(format!("{}: {number} after {} attempts, {:?}", CUSTOMERS[index], attempts, now() - begun));
-        sleep(Duration::from_secs(2)).await;
-    }
-    Ok(())
+        .await
 }
 
 /// Sends an order, and fails if it is not acknowledged.
-async fn acknowledge(number: u64) -> io::Result<()> {
-    let (status, body) = timeout(Duration::from_secs(6), send(number)).await??;
-    if status == 200 { Ok(()) } else { Err(io::Error::other(body)) }
+async fn acknowledge(client: &Client, number: i64) -> Result<(), convoke_http::client::ClientError> {
+    let request = client.put(format!("http://web/orders/{number}")).body(amount(number));
+    request.send().await?.error_for_status()?.text().await.map(drop)
 }
 
-fn amount(number: u64) -> String {
+fn amount(number: i64) -> String {
     format!("{} EUR", 10 * number)
-}
-
-/// Sends an order by HTTP. Returns the status, and the body.
-async fn send(number: u64) -> io::Result<(u16, String)> {
-    let stream = TcpStream::connect("web:80").await?;
-    let body = amount(number);
-    let head = format!("PUT /orders/{number} HTTP/1.1\r\nhost: web\r\ncontent-length: {}\r\n", body.len());
-    stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).await?;
-    let mut answer = Vec::new();
-    while stream.read_buf(&mut answer).await? > 0 {}
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
-    let status = head.get(9..12).and_then(|status| status.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
-    Ok((status, body.to_owned()))
 }
 
 /// Facts that the test records, and that no host sees.
@@ -169,7 +172,7 @@ pub struct Log(Arc<Mutex<Recorded>>);
 #[derive(Debug, Default)]
 struct Recorded {
     lines: Vec<String>,
-    acknowledged: Vec<u64>,
+    acknowledged: Vec<i64>,
 }
 
 impl Log {
@@ -177,7 +180,7 @@ impl Log {
         self.0.lock().unwrap().lines.push(line.into());
     }
 
-    fn acknowledged(&self, number: u64) {
+    fn acknowledged(&self, number: i64) {
         self.0.lock().unwrap().acknowledged.push(number);
     }
 
@@ -189,8 +192,8 @@ impl Log {
 
 /// Sets up the hosts, their faults and the check in the end.
 pub fn set_up(sim: &mut Sim) -> Log {
-    let (log, disk) = (Log::default(), sim.disk("ledger", Orders::new()));
-    sim.host("ledger").daemon().run_with(disk.clone(), ledger);
+    let (log, database) = (Log::default(), database());
+    sim.host("database").daemon().run_with(database.clone(), FakeServer::serve);
     sim.host("web").daemon().run_with(log.clone(), web);
     for (index, name) in CUSTOMERS.into_iter().enumerate() {
         sim.host(name).run_with(log.clone(), move |log| customer(index, log));
@@ -199,12 +202,17 @@ pub fn set_up(sim: &mut Sim) -> Log {
     let checked = log.clone();
     sim.finally(move || {
         let acknowledged = checked.0.lock().unwrap().acknowledged.clone();
-        let stored = disk.read(Clone::clone);
-        let lost = acknowledged.iter().find(|number| stored.get(number) != Some(&amount(**number)));
-        match lost {
-            None => Ok(()),
-            Some(number) => Err(format!("order {number} was acknowledged, and the ledger has {stored:?}")),
+        let Tables { orders, mut bookings } = database.tables(|tables| tables.clone());
+        if let Some(number) = acknowledged.iter().find(|number| orders.get(number) != Some(&amount(**number)))
+        {
+            return Err(format!("order {number} was acknowledged, and the database has {orders:?}"));
         }
+        bookings.sort();
+        if !bookings.iter().eq(orders.clone().into_iter().collect::<Vec<_>>().iter()) {
+            return Err(format!("booked: {bookings:?}, and ordered: {orders:?}"));
+        }
+        database.assert_no_violation();
+        Ok(())
     });
     log
 }
@@ -217,9 +225,9 @@ fn trouble(sim: &mut Sim, log: &Log) {
         let log = log.clone();
         sim.at(begin, move |sim| {
             let what = match kind {
-                0 => (sim.partition("web", "ledger"), "web and ledger are cut off from each other").1,
+                0 => (sim.partition("web", "database"), "web and database are cut off from each other").1,
                 1 => (sim.partition("web", "ada"), "web and ada are cut off from each other").1,
-                2 => (sim.crash("ledger"), "ledger crashes").1,
+                2 => (sim.crash("database"), "database crashes").1,
                 3 => (sim.crash("web"), "web crashes").1,
                 _ => (sim.stop("web"), "web is asked to stop").1,
             };
@@ -227,7 +235,7 @@ fn trouble(sim: &mut Sim, log: &Log) {
         });
         sim.at(end, move |sim| match kind {
             0 | 1 => sim.heal_all(),
-            2 => sim.restart("ledger"),
+            2 => sim.restart("database"),
             _ => sim.restart("web"),
         });
     }
@@ -240,7 +248,9 @@ fn main() {
     first.1.lines().iter().for_each(|line| println!("{line}"));
     let reports = explore_seeds(0..seeds, |sim| _ = set_up(sim));
     let simulated: Duration = reports.iter().map(SimReport::elapsed).sum();
-    println!("{seeds} seeds, {simulated:.0?} simulated: no acknowledged order was lost");
+    println!(
+        "{seeds} seeds, {simulated:.0?} simulated: no acknowledged order was lost, and none was booked twice"
+    );
 }
 
 /// Runs one seed.

@@ -1,6 +1,9 @@
 //! Connecting to a server: the socket, TLS, tokio-postgres' handshake; and, over a connection of its own, the request to
 //! cancel what another connection does.
 
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Poll, ready};
 use std::io;
 use std::sync::Arc;
 
@@ -25,13 +28,41 @@ pub(crate) struct Connected {
     pub(crate) server: Server,
 }
 
+impl Connected {
+    /// Executes statements on the connection, which nobody drives yet.
+    async fn execute(&mut self, statements: &str) -> Result<(), Error> {
+        let Self { client, wire, .. } = self;
+        let mut executes = pin!(client.batch_execute(statements));
+        let executed = poll_fn(|cx| {
+            loop {
+                if let Poll::Ready(executed) = executes.as_mut().poll(cx) {
+                    return Poll::Ready(executed);
+                }
+                match ready!(wire.poll_message(cx)) {
+                    // A notice, or the new value of a parameter.
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Poll::Ready(Err(error)),
+                    // The statements fail with "connection closed".
+                    None => return executes.as_mut().poll(cx),
+                }
+            }
+        });
+        executed.await.map_err(Error::from)
+    }
+}
+
 /// Connects to the first server that can be reached.
 pub(crate) async fn connect(options: &PoolOptions) -> Result<Connected, Error> {
     let nowhere = || io::Error::new(io::ErrorKind::InvalidInput, "the configuration names no host");
     let mut failed = None;
     for server in Server::all_of(&options.config) {
         match connect_to(options, server).await {
-            Ok(connected) => return Ok(connected),
+            Ok(mut connected) => {
+                if let Some(statements) = &options.after_connect {
+                    connected.execute(statements).await?;
+                }
+                return Ok(connected);
+            }
             Err(error) => failed = Some(error),
         }
     }
@@ -40,7 +71,7 @@ pub(crate) async fn connect(options: &PoolOptions) -> Result<Connected, Error> {
 
 async fn connect_to(options: &PoolOptions, server: Server) -> Result<Connected, Error> {
     let status = Arc::new(Status::default());
-    let (stream, config) = open(options, &server, &status).await?;
+    let (stream, config) = open(options, &server, &status).await.map_err(Error::Connect)?;
     let (client, wire) = config.connect_raw(stream, options.encryption.handshake(&server)).await?;
     Ok(Connected { client, wire, status, server })
 }
@@ -63,7 +94,7 @@ async fn open(options: &PoolOptions, server: &Server, status: &Arc<Status>) -> i
 /// Asks a server to cancel what the connection of `token` does. Completes when the server has acted on it: a later statement is
 /// not hit.
 pub(crate) async fn cancel(options: &PoolOptions, server: &Server, token: &CancelToken) -> Result<(), Error> {
-    let (stream, _) = open(options, server, &Arc::default()).await?;
+    let (stream, _) = open(options, server, &Arc::default()).await.map_err(Error::Connect)?;
     token.cancel_query_raw(stream.awaiting_end(), options.encryption.handshake(server)).await?;
     Ok(())
 }

@@ -12,6 +12,8 @@ use tokio_postgres::error::SqlState;
 pub enum Error {
     /// No server could be reached, or none has answered within the connect time.
     Connect(io::Error),
+    /// Something else of the program failed, and has become this error by `?`: a file with certificates, for example.
+    Io(io::Error),
     /// A statement failed, a server has refused the connection, or the connection is lost.
     Postgres(tokio_postgres::Error),
     /// No connection was free within the acquire time.
@@ -56,6 +58,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "cannot connect to PostgreSQL: {error}"),
+            Self::Io(error) => error.fmt(f),
             Self::Postgres(error) => match error.as_db_error() {
                 Some(told) => write!(f, "PostgreSQL: {told}"),
                 None => write!(f, "PostgreSQL: {error}"),
@@ -78,6 +81,8 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Connect(error) => Some(error),
+            // Its text is that of this error.
+            Self::Io(error) => error.source(),
             Self::Postgres(error) | Self::CommitUnknown(error) => Some(error),
             Self::NoneFree { .. } | Self::RolledBack | Self::Closed => None,
         }
@@ -92,14 +97,14 @@ impl From<tokio_postgres::Error> for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::Connect(error)
+        Self::Io(error)
     }
 }
 
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         match error {
-            Error::Connect(error) => error,
+            Error::Connect(error) | Error::Io(error) => error,
             error => Self::other(error),
         }
     }

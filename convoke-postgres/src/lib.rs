@@ -51,10 +51,21 @@
 //! A future that is *dropped*, as by a foreign `select!`, cannot wait. Then the connection is marked, and rolled back on its way
 //! back; or cut, if it was dropped itself.
 //!
+//! # Day one
+//!
+//! - `std::env::var("DATABASE_URL")` parses as the configuration: `postgres://app:secret@db.example.com/shop?sslmode=require`. An `sslmode` that
+//!   demands encryption needs the feature `tls` and `PoolOptions::tls`; the feature `system-roots` has the authorities of the operating
+//!   system for it.
+//! - A statement given as text is prepared for each call, which is a round trip. [`prepare_cached`](Connection::prepare_cached) prepares it once
+//!   for each connection.
+//! - Settings of each session, such as `search_path`: [`PoolOptions::after_connect`].
+//! - `COPY`, streams of rows and all else that tokio-postgres can do: [`Connection::client`].
+//!
 //! # In the simulator
 //!
 //! Nothing here knows whether the network is real: a program runs with its pool on hosts of `convoke::sim`, against a server that
-//! is a program of the simulation, too.
+//! is a program of the simulation, too. The module `testing` (feature `testing`) has such a server, whose statements are closures
+//! of the test.
 //!
 //! # Map
 //!
@@ -67,6 +78,7 @@
 //! | `status` | the state of a transaction, as the server reports it |
 //! | `connecting`, `socket`, `tls` | the way to the server |
 //! | `driver` | the task of a connection |
+//! | `testing` | a server for tests |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -82,6 +94,9 @@ mod shared;
 mod socket;
 mod status;
 mod surroundings;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod tls;
 mod transaction;
 
@@ -93,5 +108,18 @@ pub use pool::{Pool, PoolStatus};
 pub use session::STATEMENTS;
 pub use transaction::{Begin, Isolation, Transaction};
 
+/// The encryption below: what [`PoolOptions::tls`] takes.
+#[cfg(feature = "tls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+pub use convoke_tls;
 /// The client library below.
 pub use tokio_postgres;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// Compiled here: that crate is below this one, as its users' crates are above it.
+#[cfg(all(doctest, feature = "tls"))]
+#[doc = include_str!("../../convoke-tls/README.md")]
+struct ReadmeOfTls;

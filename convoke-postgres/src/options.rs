@@ -1,6 +1,7 @@
 //! The limits of a pool, each with its name and default.
 
 use core::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Config;
@@ -40,6 +41,7 @@ pub struct PoolOptions {
     pub(crate) cancel_time: Duration,
     pub(crate) idle_time: Duration,
     pub(crate) keep_alive: Duration,
+    pub(crate) after_connect: Option<Arc<str>>,
 }
 
 impl PoolOptions {
@@ -55,6 +57,7 @@ impl PoolOptions {
             cancel_time: CANCEL_TIME,
             idle_time: IDLE_TIME,
             keep_alive: KEEP_ALIVE,
+            after_connect: None,
         }
     }
 
@@ -95,12 +98,34 @@ impl PoolOptions {
         self
     }
 
+    /// Executes statements on each new connection, before it is lent for the first time: for settings of the session. They are a part
+    /// of the connect time. If they fail, so does the call that has asked for the connection.
+    ///
+    /// ```
+    /// use convoke_postgres::PoolOptions;
+    ///
+    /// # fn main() -> Result<(), convoke_postgres::Error> {
+    /// let config = "host=db.example.com user=app".parse()?;
+    /// let options = PoolOptions::new(config)
+    ///     .after_connect("SET search_path TO shop; SET statement_timeout TO '5s'");
+    /// # drop(options);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn after_connect(mut self, statements: impl Into<Arc<str>>) -> Self {
+        self.after_connect = Some(statements.into());
+        self
+    }
+
     /// Encrypts the connections, as the `sslmode` of the configuration says: `prefer`, the default, does so if the server
     /// can; `require` refuses one that cannot.
     ///
+    /// Hosted databases have a certificate of an authority of their own, which is given as a file, or of one that the operating system
+    /// trusts: `Roots::system()`, with the feature `system-roots`.
+    ///
     /// ```no_run
+    /// use convoke_postgres::convoke_tls::{Roots, TlsConnector};
     /// use convoke_postgres::{Error, PoolOptions};
-    /// use convoke_tls::{Roots, TlsConnector};
     ///
     /// # async fn program(authority: &[u8]) -> Result<(), Error> {
     /// let config = "host=db.example.com user=app sslmode=require".parse()?;

@@ -53,8 +53,10 @@ enum Reader {
     Off,
     /// The first bytes of a message: its kind, and its length.
     Head { bytes: [u8; HEAD], filled: usize },
-    /// The rest of a message.
-    Body { kind: u8, left: usize },
+    /// The one byte of a `ReadyForQuery`.
+    Ready,
+    /// The rest of another message.
+    Body { left: usize },
 }
 
 /// The length of a message's kind and length.
@@ -62,6 +64,9 @@ const HEAD: usize = 5;
 
 /// The kind of the message by which a server says that it waits for a statement.
 const READY_FOR_QUERY: u8 = b'Z';
+
+/// The state before the first `ReadyForQuery`, and after one that is malformed.
+const NOT_KNOWN: u8 = 0;
 
 impl Reader {
     const START: Self = Self::Head { bytes: [0; HEAD], filled: 0 };
@@ -83,13 +88,23 @@ impl Reader {
                         let [kind, length @ ..] = *head;
                         // The length counts itself. One that is too small is refused by tokio-postgres.
                         let left = (u32::from_be_bytes(length) as usize).saturating_sub(HEAD - 1);
-                        *self = if left == 0 { Self::START } else { Self::Body { kind, left } };
+                        *self = match (kind, left) {
+                            (READY_FOR_QUERY, 1) => Self::Ready,
+                            (_, 0) => Self::START,
+                            _ => Self::Body { left },
+                        };
+                        if kind == READY_FOR_QUERY && left != 1 {
+                            // tokio-postgres refuses it and ends the connection: none of its bytes may count as idle.
+                            status.0.store(NOT_KNOWN, Ordering::Release);
+                        }
                     }
                 }
-                Self::Body { kind, left } => {
-                    if *kind == READY_FOR_QUERY {
-                        status.0.store(first, Ordering::Release);
-                    }
+                Self::Ready => {
+                    status.0.store(first, Ordering::Release);
+                    bytes = rest;
+                    *self = Self::START;
+                }
+                Self::Body { left } => {
                     let taken = (*left).min(bytes.len());
                     *left -= taken;
                     bytes = &bytes[taken..];

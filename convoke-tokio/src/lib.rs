@@ -61,7 +61,8 @@
 //! - A chain runs inside one tokio task, so its children take turns: that suits handlers, which mostly wait.
 //!   [`Workers`] runs children in parallel on tokio's threads: `scope_on(&workers, …)`.
 //! - [`run_local`] is for futures that are not `Send`, in a `LocalSet`.
-//! - [`join`] awaits, in a tokio task, what was launched on another executor. What needs no task works anywhere:
+//! - [`join`] awaits, in a tokio task, what was launched on another executor. It takes a `Launched`; a sender is awaited inside `run`, or
+//!   in what is launched. What needs no task works anywhere:
 //!   channels, locks and events of `convoke::sync` connect tokio's tasks and Convoke's.
 //! - Convoke's own sockets, and what is built on them such as the client of `convoke-http`, need an I/O context. Inside `run`, use
 //!   tokio's sockets; or let a thread run a context, and name it: `with_local(&IO, context.executor(), …)` (`convoke::driver::IO`).
@@ -70,7 +71,8 @@
 //! # The other door: tokio inside Convoke
 //!
 //! A program on Convoke uses crates that need tokio through [`tokio_guest`]: the future is made, polled and dropped
-//! inside a tokio runtime, which is a service of the context, and closes in order.
+//! inside a tokio runtime, which is a service of the context, and closes in order. Each I/O context has a runtime of its own, with one
+//! thread: a pool of another crate that was made on one context is driven there, whoever uses it.
 //!
 //! ```
 //! use convoke_tokio::tokio_guest;
@@ -122,9 +124,18 @@ mod workers;
 
 pub use compat::{Compat, CompatExt};
 pub use finish::{Unfinished, finish};
-pub use guest::{Guest, GuestRuntime, TasksLeft, tokio_guest};
+pub use guest::{Guest, GuestCall, GuestRuntime, TasksLeft, tokio_guest};
 pub use join::{Join, join};
 pub use pump::PIECES_PER_POLL;
 pub use run::{Run, run};
 pub use run_local::{RunLocal, run_local};
 pub use workers::Workers;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// Compiled here, where axum is.
+#[cfg(doctest)]
+#[doc = include_str!("../../convoke-http/README.md")]
+struct ReadmeOfHttp;

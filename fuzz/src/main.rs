@@ -8,10 +8,14 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../convoke-http/tests/it/fuzz/targets/mod.rs"]
 mod targets;
 
+#[path = "../../convoke-postgres/tests/it/fuzz/target.rs"]
+mod postgres;
+
 static TARGET: LazyLock<targets::Target> = LazyLock::new(|| {
     let wanted = std::env::var("CONVOKE_FUZZ_TARGET").unwrap_or_default();
-    let found = targets::ALL.into_iter().find(|(name, _)| *name == wanted);
-    let names: Vec<_> = targets::ALL.iter().map(|(name, _)| *name).collect();
+    let all = || targets::ALL.into_iter().chain([("postgres", postgres::target as targets::Target)]);
+    let found = all().find(|(name, _)| *name == wanted);
+    let names: Vec<_> = all().map(|(name, _)| name).collect();
     found.unwrap_or_else(|| panic!("CONVOKE_FUZZ_TARGET is `{wanted}`, and not one of {names:?}")).1
 });
 

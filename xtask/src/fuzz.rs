@@ -10,11 +10,12 @@ use crate::workspace::Workspace;
 use std::fs;
 
 /// The targets, each a folder of `fuzz/seeds`.
-const TARGETS: [(&str, &str); 7] = [
+const TARGETS: [(&str, &str); 8] = [
     ("addresses", "texts as addresses"),
     ("client", "answers of a server to the client"),
     ("http1", "bytes to the server"),
     ("http2", "frames of HTTP/2 to the server"),
+    ("postgres", "messages of PostgreSQL, which say if a transaction is open"),
     ("proxies", "proxies, as the environment names them"),
     ("tls", "TLS over a line that changes what it carries"),
     ("tunnel", "answers of a proxy to CONNECT"),

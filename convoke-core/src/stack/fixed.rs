@@ -2,7 +2,7 @@
 
 /// Calls `f`.
 #[inline(always)]
-pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
+pub fn with_room<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 

@@ -30,9 +30,10 @@ impl Drop for Restore {
     }
 }
 
-/// Calls `f`: on this stack, or on a new one if a part of this one is used.
+/// Calls `f`: on this stack, or on a new one if a part of this one is used (feature `deep`). For destructors and polls that
+/// may contain others like themselves.
 #[inline(always)]
-pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
+pub fn with_room<R>(f: impl FnOnce() -> R) -> R {
     if has_room() { f() } else { on_new_stack(f) }
 }
 

@@ -18,4 +18,5 @@
 )]
 mod growing;
 
-pub(crate) use growing::{call_with_room, with_room};
+pub(crate) use growing::call_with_room;
+pub use growing::with_room;

@@ -20,7 +20,7 @@ mod hostile;
 mod hosts;
 mod limits;
 mod rt;
-#[cfg(feature = "tower")]
+#[cfg(all(feature = "client", feature = "tower"))]
 mod simulated_service;
 mod streamed;
 #[cfg(feature = "tls")]

@@ -1,14 +1,11 @@
 //! A fleet of workers over PostgreSQL: jobs in a table, done exactly once, although workers are killed.
 //!
 //! ```text
-//! cargo run --release -p convoke-postgres --example fleet                          # in the simulator
+//! cargo run --release -p convoke-postgres --features testing --example fleet                          # in the simulator
 //! DATABASE_URL='host=… user=…' cargo run … --example fleet -- set-up 1000          # makes the tables, with 1000 jobs
 //! DATABASE_URL='host=… user=…' cargo run … --example fleet -- work one             # a worker; start as many as you like
 //! ```
 
-#[path = "../../tests/it/fake/mod.rs"]
-#[allow(dead_code, reason = "the tests use all of it")]
-mod fake;
 mod on_a_server;
 mod simulated;
 mod worker;

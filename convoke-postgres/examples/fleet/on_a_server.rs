@@ -35,7 +35,7 @@ pub(crate) async fn main() -> Result<(), Error> {
 }
 
 async fn set_up(pool: &convoke_postgres::Pool, jobs: &str) -> Result<(), Error> {
-    let jobs: i64 = jobs.parse().map_err(|error| Error::Connect(io::Error::other(error)))?;
+    let jobs: i64 = jobs.parse().map_err(io::Error::other)?;
     pool.transaction(async |tx| {
         tx.batch_execute(
             "DROP TABLE IF EXISTS jobs, effects;

@@ -1,18 +1,65 @@
 //! Workers on simulated hosts: one crashes and comes back, one is stopped, the network is cut, the database restarts.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use convoke::sim::Sim;
 use convoke::sync::watch;
 use convoke_postgres::PoolOptions;
+use convoke_postgres::testing::FakeServer;
 use convoke_postgres::tokio_postgres::Config;
+use convoke_postgres::tokio_postgres::types::Type;
 
-use super::worker::work;
-use crate::fake::Fake;
+use super::worker::{COUNT, DONE, EFFECT, TAKE, work};
 
 /// Jobs in the table.
 const JOBS: i64 = 300;
+
+/// The tables of the database.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    /// Jobs that are not done.
+    open: Vec<i64>,
+    /// Workers that have done a job, by the jobs.
+    done: BTreeMap<i64, String>,
+    /// Effects of jobs: the job, and the worker.
+    effects: Vec<(i64, String)>,
+}
+
+/// Creates the database, with the statements of a worker.
+fn database() -> FakeServer<Tables> {
+    let tables = Tables { open: (1..=JOBS).collect(), done: BTreeMap::new(), effects: Vec::new() };
+    let left = |tables: &Tables| i64::try_from(tables.open.len()).unwrap();
+    FakeServer::new(tables)
+        .statement(TAKE, &[], &[("id", Type::INT8)], |call| {
+            if !call.is_in_transaction() {
+                call.violation("locks a row without a transaction");
+            }
+            let free = call.tables().open.iter().find(|id| call.try_lock(format!("job {id}")));
+            if let Some(id) = free {
+                call.row(&[id]);
+            }
+            Ok(())
+        })
+        .statement(COUNT, &[], &[("count", Type::INT8)], move |call| {
+            call.row(&[&left(call.tables())]);
+            Ok(())
+        })
+        .statement(DONE, &[Type::INT8, Type::TEXT], &[], |call| {
+            let (job, worker) = (call.parameter::<i64>(0), call.parameter::<String>(1));
+            call.change(move |tables| {
+                tables.open.retain(|open| *open != job);
+                tables.done.insert(job, worker.clone());
+            });
+            Ok(())
+        })
+        .statement(EFFECT, &[Type::INT8, Type::TEXT], &[], |call| {
+            let (job, worker) = (call.parameter::<i64>(0), call.parameter::<String>(1));
+            call.change(move |tables| tables.effects.push((job, worker.clone())));
+            Ok(())
+        })
+}
 
 /// The program of a worker's host.
 async fn program(name: String) -> io::Result<()> {
@@ -24,10 +71,9 @@ async fn program(name: String) -> io::Result<()> {
 }
 
 /// Prepares a simulation with three workers, and trouble. Returns the server.
-pub(crate) fn set_up(sim: &mut Sim) -> Fake {
-    let fake = Fake::default();
-    fake.tables(|tables| tables.jobs = (1..=JOBS).map(|id| (id, Default::default())).collect());
-    sim.host("database").daemon().run_with(fake.clone(), Fake::serve);
+pub(crate) fn set_up(sim: &mut Sim) -> FakeServer<Tables> {
+    let fake = database();
+    sim.host("database").daemon().run_with(fake.clone(), FakeServer::serve);
     for name in ["one", "two", "three"] {
         sim.host(name).run_with(name.to_owned(), program);
     }
@@ -43,14 +89,17 @@ pub(crate) fn set_up(sim: &mut Sim) -> Fake {
 }
 
 /// Asserts that every job was done, exactly once. Returns a sentence that says so.
-pub(crate) fn assert_done(fake: &Fake) -> String {
+pub(crate) fn assert_done(fake: &FakeServer<Tables>) -> String {
     fake.assert_no_violation();
     fake.tables(|tables| {
-        let mut jobs: Vec<_> = tables.effects.iter().map(|effect| effect.job).collect();
+        let mut jobs: Vec<_> = tables.effects.iter().map(|(job, _)| *job).collect();
         jobs.sort_unstable();
         assert_eq!(jobs, (1..=JOBS).collect::<Vec<_>>(), "each job has one effect");
-        assert_eq!(tables.jobs_left(), 0);
-        let by = |name: &str| tables.effects.iter().filter(|effect| effect.worker == name).count();
+        assert!(tables.open.is_empty(), "{:?}", tables.open);
+        for (job, worker) in &tables.effects {
+            assert_eq!(tables.done.get(job), Some(worker), "who has done it is who wrote its effect");
+        }
+        let by = |name: &str| tables.effects.iter().filter(|(_, worker)| worker == name).count();
         format!(
             "{JOBS} jobs, {} effects: {} by one, which crashed; {} by two, which was stopped; {} by three",
             tables.effects.len(),

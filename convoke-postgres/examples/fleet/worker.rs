@@ -16,10 +16,11 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// Pause before jobs are looked for again, while others work on those that are left.
 const PAUSE: Duration = Duration::from_millis(20);
 
-const TAKE: &str = "SELECT id FROM jobs WHERE done_by IS NULL ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1";
-const COUNT: &str = "SELECT count(*) FROM jobs WHERE done_by IS NULL";
-const DONE: &str = "UPDATE jobs SET done_by = $2 WHERE id = $1";
-const EFFECT: &str = "INSERT INTO effects (job, worker) VALUES ($1, $2)";
+pub(crate) const TAKE: &str =
+    "SELECT id FROM jobs WHERE done_by IS NULL ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1";
+pub(crate) const COUNT: &str = "SELECT count(*) FROM jobs WHERE done_by IS NULL";
+pub(crate) const DONE: &str = "UPDATE jobs SET done_by = $2 WHERE id = $1";
+pub(crate) const EFFECT: &str = "INSERT INTO effects (job, worker) VALUES ($1, $2)";
 
 /// Result of a look into the table.
 enum Turn {

@@ -7,7 +7,7 @@ use convoke::sim::{Sim, SimReport};
 use convoke_postgres::tokio_postgres::Config;
 use convoke_postgres::{Error, Pool, PoolOptions};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, numbers};
 
 /// The options of a pool of one connection to the host `database`.
 pub(crate) fn options() -> PoolOptions {
@@ -36,12 +36,12 @@ where
     F: Fn(Pool) -> P + Clone + Send + Sync + 'static,
     P: Future<Output = Result<(), Error>> + Send + 'static,
 {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options, program);
     let report = sim.run();
     fake.assert_no_violation();
-    assert_eq!(fake.tables(|tables| tables.open_transactions()), 0, "a transaction is left open");
+    assert_eq!(fake.open_transactions(), 0, "a transaction is left open");
     (fake, report)
 }
 

@@ -4,8 +4,9 @@ use convoke::prelude::*;
 use convoke::sim::Sim;
 use convoke::time::now;
 use convoke_postgres::Error;
+use convoke_postgres::tokio_postgres::error::SqlState;
 
-use crate::fake::Fake;
+use crate::fake::{Fake, numbers};
 use crate::harness::{hosts, milliseconds, options, seconds, with_pool};
 
 #[test]
@@ -71,7 +72,7 @@ fn connections_that_were_idle_for_too_long_are_replaced() {
 #[test]
 fn a_server_that_cannot_be_reached_is_an_error_in_time() {
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), options().connect_time(seconds(3)), async |pool| {
+    hosts(&mut sim, &numbers(), options().connect_time(seconds(3)), async |pool| {
         let begun = now();
         let failed = pool.get().await.map(drop).unwrap_err();
         assert!(matches!(failed, Error::Connect(_)), "{failed}");
@@ -84,7 +85,7 @@ fn a_server_that_cannot_be_reached_is_an_error_in_time() {
 
 #[test]
 fn a_server_that_falls_silent_is_cut_off_and_the_pool_goes_on() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options().cancel_time(seconds(3)), async |pool| {
         let begun = now();
@@ -104,7 +105,7 @@ fn a_server_that_falls_silent_is_cut_off_and_the_pool_goes_on() {
 
 #[test]
 fn a_server_that_crashes_is_found_again() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options(), async |pool| {
         pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await?;
@@ -123,7 +124,7 @@ fn a_server_that_crashes_is_found_again() {
 
 #[test]
 fn a_server_that_crashes_while_it_works_on_a_statement_is_found_out() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, options().keep_alive(seconds(20)), async |pool| {
         let begun = now();
@@ -140,7 +141,7 @@ fn a_server_that_crashes_while_it_works_on_a_statement_is_found_out() {
 
 #[test]
 fn the_end_of_a_pool_does_not_wait_for_a_connection_that_somebody_keeps() {
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     sim.host("database").daemon().run_with(fake.clone(), Fake::serve);
     sim.host("program").run(async || {
@@ -167,5 +168,51 @@ fn the_end_of_a_pool_does_not_wait_for_a_connection_that_somebody_keeps() {
         .await
     });
     sim.run();
-    assert_eq!(fake.tables(|tables| tables.open_transactions()), 0);
+    assert_eq!(fake.open_transactions(), 0);
+}
+
+#[test]
+fn statements_after_connect_run_once_on_each_new_connection() {
+    const SET: &str = "SET search_path TO shop";
+    let (fake, _) = with_pool(options().connections(2).after_connect(SET), async |pool| {
+        for _ in 0..3 {
+            pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await?;
+        }
+        using(pool.get().await?, async |_| {
+            using(pool.get().await?, async |connection| connection.batch_execute("SELECT 1").await).await
+        })
+        .await
+    });
+    assert_eq!(fake.connections(), 2);
+    assert_eq!(fake.statements().iter().filter(|text| *text == SET).count(), 2);
+    assert_eq!(fake.statements()[0], SET, "before anything else");
+}
+
+#[test]
+fn statements_after_connect_that_fail_or_hang_are_an_error_of_the_one_who_asks() {
+    let (fake, _) = with_pool(options().after_connect("NONSENSE"), async |pool| {
+        let failed = pool.get().await.map(drop).unwrap_err();
+        assert_eq!(failed.code(), Some(&SqlState::SYNTAX_ERROR), "{failed}");
+        assert_eq!(pool.status().connections, 0);
+        Ok(())
+    });
+    assert_eq!(fake.connections(), 1);
+    let hangs = options().connect_time(seconds(3)).after_connect("SELECT pg_sleep(3600)");
+    with_pool(hangs, async |pool| {
+        let begun = now();
+        let failed = pool.get().await.map(drop).unwrap_err();
+        assert!(matches!(failed, Error::Connect(_)), "{failed}");
+        assert_eq!((now() - begun).as_secs(), 3);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_error_of_the_program_does_not_say_that_it_cannot_connect() {
+    fn reads() -> Result<(), Error> {
+        Err(std::io::Error::other("no certificate was found"))?
+    }
+    assert_eq!(reads().unwrap_err().to_string(), "no certificate was found");
+    let back = std::io::Error::from(reads().unwrap_err());
+    assert_eq!(back.to_string(), "no certificate was found");
 }

@@ -4,10 +4,12 @@
 
 mod fake;
 mod fleet;
+mod fuzz;
 mod harness;
 mod limits;
 mod statements;
 mod stops;
+mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 mod transactions;

@@ -27,7 +27,7 @@ fn a_connection_is_used_again() {
 fn every_way_to_send_a_statement_works() {
     with_pool(options(), async |pool| {
         using(pool.get().await?, async |connection| {
-            assert_eq!(connection.execute("INSERT INTO numbers VALUES ($1)", &[&7_i32]).await?, 0);
+            assert_eq!(connection.execute("INSERT INTO numbers VALUES ($1)", &[&7_i32]).await?, 1);
             assert!(connection.query_opt("SELECT count(*) FROM numbers", &[]).await?.is_some());
             assert_eq!(connection.query("SELECT 1", &[]).await?.len(), 1);
             connection.batch_execute("SELECT 1; SELECT 1").await?;

@@ -7,17 +7,27 @@ use convoke_postgres::tokio_postgres::config::SslMode;
 use convoke_postgres::{Error, PoolOptions};
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, numbers};
 use crate::harness::{hosts, seconds};
+
+/// A certificate for `database`, which is its own authority, and its key.
+fn certificate() -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["database".to_owned()]).unwrap().self_signed(&key).unwrap();
+    (certificate.pem(), key.serialize_pem())
+}
+
+fn server(certificate: &str, key: &str) -> Fake {
+    let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
+    numbers().tls(TlsAcceptor::new(identity).unwrap())
+}
 
 /// A server with a certificate for `database`, and a way to connect to it.
 fn encrypted() -> (Fake, TlsConnector) {
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["database".to_owned()]).unwrap().self_signed(&key).unwrap();
-    let identity = Identity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap();
+    let (certificate, key) = certificate();
     let mut roots = Roots::new();
-    roots.add_pem(certificate.pem().as_bytes()).unwrap();
-    (Fake::with_tls(TlsAcceptor::new(identity).unwrap()), TlsConnector::new(roots).unwrap())
+    roots.add_pem(certificate.as_bytes()).unwrap();
+    (server(&certificate, &key), TlsConnector::new(roots).unwrap())
 }
 
 fn with_mode(mode: SslMode) -> PoolOptions {
@@ -48,7 +58,7 @@ fn an_encrypted_connection_knows_its_state_and_can_be_cancelled() {
 #[test]
 fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
     let (_, connector) = encrypted();
-    let fake = Fake::default();
+    let fake = numbers();
     let mut sim = Sim::new(1);
     hosts(&mut sim, &fake, with_mode(SslMode::Prefer).tls(connector.clone()), async |pool| {
         // The connection returns to the pool without a rollback: its state is known.
@@ -61,7 +71,7 @@ fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
     assert_eq!(fake.statements(), ["SELECT 1", "SELECT 1"]);
 
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), with_mode(SslMode::Require).tls(connector), async |pool| {
+    hosts(&mut sim, &numbers(), with_mode(SslMode::Require).tls(connector), async |pool| {
         assert!(matches!(pool.get().await, Err(Error::Postgres(_))), "it does not encrypt");
         Ok(())
     });
@@ -71,10 +81,48 @@ fn a_server_without_tls_is_used_if_tls_is_only_preferred() {
 #[test]
 fn tls_that_is_required_and_not_there_is_an_error() {
     let mut sim = Sim::new(1);
-    hosts(&mut sim, &Fake::default(), with_mode(SslMode::Require), async |pool| {
+    hosts(&mut sim, &numbers(), with_mode(SslMode::Require), async |pool| {
         let failed = pool.get().await.map(drop).unwrap_err();
         assert!(failed.to_string().contains("`PoolOptions::tls`"), "{failed}");
         Ok(())
     });
     sim.run();
+}
+
+/// Names the folder with the certificate in the process that the test below starts.
+#[cfg(feature = "system-roots")]
+const FOLDER: &str = "CONVOKE_TEST_SYSTEM_ROOTS";
+
+/// The authorities of the system are those of a file, where OpenSSL's variable names one. It is read once, so the test is a process of its
+/// own.
+#[cfg(feature = "system-roots")]
+#[test]
+fn the_authorities_of_the_system_are_trusted() {
+    use std::{env, fs, process};
+
+    if let Some(folder) = env::var_os(FOLDER).map(std::path::PathBuf::from) {
+        let read = |name| fs::read_to_string(folder.join(name)).unwrap();
+        let connector = TlsConnector::new(convoke_postgres::convoke_tls::Roots::system().unwrap()).unwrap();
+        let mut sim = Sim::new(1);
+        let server = server(&read("certificate"), &read("key"));
+        hosts(&mut sim, &server, with_mode(SslMode::Require).tls(connector), async |pool| {
+            pool.transaction(async |tx| tx.batch_execute("SELECT 1").await).await
+        });
+        sim.run();
+        return;
+    }
+    let folder = env::temp_dir().join(format!("convoke-system-roots-{}", process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (certificate, key) = certificate();
+    fs::write(folder.join("certificate"), certificate).unwrap();
+    fs::write(folder.join("key"), key).unwrap();
+    let output = process::Command::new(env::current_exe().unwrap())
+        .args(["--exact", "tls::the_authorities_of_the_system_are_trusted"])
+        .env(FOLDER, &folder)
+        .env("SSL_CERT_FILE", folder.join("certificate"))
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

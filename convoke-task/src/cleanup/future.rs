@@ -12,7 +12,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use convoke_core::raw::{
-    DropOutOfLine, Frame, LastUse, OutOfLine, Polled, ReasonCode, UnderWay, budget, outside_a_task,
+    DropOutOfLine, Frame, LastUse, OutOfLine, Polled, ReasonCode, UnderWay, budget, outside_a_task, with_room,
 };
 use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
@@ -86,7 +86,8 @@ pin_project! {
 impl<F, C> DropOutOfLine for Stage<F, C> {
     #[inline(never)]
     fn drop_out_of_line(stage: LastUse<'_, Self>) {
-        stage.drop_here();
+        // The body, or the clean-up, may contain a future like this one, and so on.
+        with_room(|| stage.drop_here());
     }
 }
 

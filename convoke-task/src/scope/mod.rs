@@ -7,10 +7,13 @@
 //! [`policy`](crate::policy).
 //!
 //! # Depth
-//! Children in children of scopes cost heap, at any depth. A scope in the body of a scope uses the stack of its
-//! thread, as a function that calls itself does: two megabytes hold 500 without optimisation, and 2,000 with it.
-//! With the feature `deep` of the crate `convoke` the bodies continue on a new stack when a part of that is used, and any
-//! depth costs heap. Without it, make each level a child, or a [`task`](crate::task()).
+//! Children in children of scopes cost heap, at any depth. A scope in the body of a scope is polled inside it, as a function that
+//! calls itself: on two megabytes of stack that is the end after 500 levels without optimisation, and 2,000 with it, and the process
+//! aborts. With the feature `deep`, a default of the crate `convoke`, the bodies continue on a new stack when a part of that is
+//! used, and any depth costs heap. That holds for all that has a body: limits, joins, `using`, and for dropping them.
+//!
+//! Without that feature (`default-features = false`), and on other processors than x86-64 and AArch64, recursion of unknown
+//! depth must make each level a child, or a [`task`](crate::task()).
 //!
 //! # Outcome
 //! A stop *from outside* is one that was requested of the task or of a part of it around the scope. A child

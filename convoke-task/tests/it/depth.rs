@@ -134,6 +134,9 @@ mod on_the_stack {
     nested!(scopes_that_wait, std::future::pending(), below => {
         scope(async |_| scopes_that_wait(below).await + 1).await
     });
+    nested!(usings_that_wait, std::future::pending(), below => {
+        using(Resource, async |_| usings_that_wait(below).await + 1).await
+    });
     nested!(scopes_that_panic, async { std::panic::panic_any("deep") }, below => {
         scope(async |_| scopes_that_panic(below).await + 1).await
     });
@@ -191,13 +194,32 @@ mod on_the_stack {
 
     #[test]
     fn work_whose_loop_is_gone_is_dropped_at_any_depth() {
+        for nested in [scopes_that_wait, usings_that_wait] {
+            on_a_small_stack(move || {
+                let run_loop = RunLoop::new();
+                let launched = launch(&run_loop.executor()).start(nested(LEVELS));
+                run_loop.run_ready();
+                drop(run_loop);
+                launched.request_stop(StopReason::Requested);
+                assert_eq!(launched.wait(), Outcome::Stopped);
+            });
+        }
+    }
+
+    /// As a foreign `select!` drops it.
+    #[test]
+    fn usings_that_are_dropped_in_flight_are_dropped_at_any_depth() {
         on_a_small_stack(|| {
-            let run_loop = RunLoop::new();
-            let launched = launch(&run_loop.executor()).start(scopes_that_wait(LEVELS));
-            run_loop.run_ready();
-            drop(run_loop);
-            launched.request_stop(StopReason::Requested);
-            assert_eq!(launched.wait(), Outcome::Stopped);
+            let outcome = block_on(async {
+                let mut waits = usings_that_wait(LEVELS);
+                std::future::poll_fn(|cx| {
+                    assert!(waits.as_mut().poll(cx).is_pending());
+                    Poll::Ready(())
+                })
+                .await;
+                drop(waits);
+            });
+            assert_eq!((outcome, CLOSED.get()), (Outcome::Value(()), 0));
         });
     }
 

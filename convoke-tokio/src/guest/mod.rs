@@ -1,10 +1,12 @@
 //! tokio inside Convoke: futures that need a tokio runtime, in tasks of Convoke's.
 //!
 //! A guest is made, polled and dropped while its thread has *entered* the runtime. The runtime is a service of the
-//! I/O context: `runtime` holds it, and closes it in order.
+//! I/O context: `runtime` holds it, and closes it in order. `calls` are the lines that a report about it names.
 
+mod calls;
 mod runtime;
 
+pub use calls::GuestCall;
 pub use runtime::{GuestRuntime, TasksLeft};
 
 use core::fmt;
@@ -12,7 +14,9 @@ use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use std::sync::Arc;
 
+use calls::GuestCalls;
 use convoke_io::context::use_service;
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
@@ -64,14 +68,14 @@ pin_project! {
         make: Option<M>,
         #[pin]
         future: Option<F>,
-        runtime: Option<Handle>,
+        runtime: Option<Entered>,
         location: &'static Location<'static>,
     }
 
     impl<M, F> PinnedDrop for Guest<M, F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            let _entered = this.runtime.as_ref().map(Handle::enter);
+            let _entered = this.runtime.as_ref().map(|runtime| runtime.handle.enter());
             this.future.set(None);
         }
     }
@@ -83,7 +87,8 @@ impl<M: FnOnce() -> F, F: Future> Future for Guest<M, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         let runtime = &*this.runtime.get_or_insert_with(|| runtime_of_this_task(this.location));
-        let _entered = runtime.enter();
+        let _entered = runtime.handle.enter();
+        let before = runtime.tasks();
         if let Some(make) = this.make.take() {
             this.future.set(Some(make()));
         }
@@ -91,6 +96,7 @@ impl<M: FnOnce() -> F, F: Future> Future for Guest<M, F> {
             panic!("`tokio_guest` polled after it has ended")
         };
         let polled = future.poll(cx);
+        runtime.note_spawned(before, this.location);
         if polled.is_ready() {
             this.future.set(None);
         }
@@ -98,13 +104,40 @@ impl<M: FnOnce() -> F, F: Future> Future for Guest<M, F> {
     }
 }
 
+/// The runtime of a guest.
+struct Entered {
+    handle: Handle,
+    /// Where calls are noted: `None` in a runtime of the program's own, which closes in its own way.
+    calls: Option<Arc<GuestCalls>>,
+}
+
+impl Entered {
+    /// Returns the number of tasks that are alive.
+    fn tasks(&self) -> usize {
+        if self.calls.is_some() { self.handle.metrics().num_alive_tasks() } else { 0 }
+    }
+
+    /// Notes the tasks that there are more than before a poll.
+    fn note_spawned(&self, before: usize, location: &'static Location<'static>) {
+        if let Some(calls) = &self.calls
+            && let spawned @ 1.. = self.tasks().saturating_sub(before)
+        {
+            calls.note(location, spawned);
+        }
+    }
+}
+
 /// Returns the runtime that this thread has entered, or else the guest runtime of the task's I/O context.
-fn runtime_of_this_task(location: &'static Location<'static>) -> Handle {
-    if let Ok(runtime) = Handle::try_current() {
-        return runtime;
+fn runtime_of_this_task(location: &'static Location<'static>) -> Entered {
+    if let Ok(handle) = Handle::try_current() {
+        return Entered { handle, calls: None };
     }
     match use_service::<GuestRuntime>() {
-        Ok(runtime) => runtime.handle().clone(),
+        Ok(runtime) => {
+            let calls = runtime.calls().clone();
+            calls.note(location, 0);
+            Entered { handle: runtime.handle().clone(), calls: Some(calls) }
+        }
         Err(error) => panic!("the `tokio_guest` at {location} has no tokio runtime: {error}"),
     }
 }

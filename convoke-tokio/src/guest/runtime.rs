@@ -11,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::calls::{GuestCall, GuestCalls};
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_exec::raw::start_thread;
 use convoke_sync::Event;
@@ -46,6 +47,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub struct GuestRuntime {
     handle: Handle,
     shared: Arc<SharedRuntime>,
+    calls: Arc<GuestCalls>,
     grace: Duration,
     location: &'static Location<'static>,
 }
@@ -61,22 +63,40 @@ struct SharedRuntime {
 }
 
 /// Problem of a [`GuestRuntime`] that closes, as the clean-up hook is told it: tasks that had not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TasksLeft {
     tasks: usize,
+    guests: Vec<GuestCall>,
 }
 
 impl TasksLeft {
     /// Returns the number of tasks that were dropped.
-    pub fn tasks(self) -> usize {
+    pub fn tasks(&self) -> usize {
         self.tasks
+    }
+
+    /// Returns the lines that have called [`tokio_guest`](super::tokio_guest()) in this runtime, up to 64; those whose guests
+    /// were seen to spawn most tasks first.
+    pub fn guests(&self) -> &[GuestCall] {
+        &self.guests
     }
 }
 
 impl fmt::Display for TasksLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plural, verb) = if self.tasks == 1 { ("", "was") } else { ("s", "were") };
-        write!(f, "{} tokio task{plural} had not ended in time, and {verb} dropped", self.tasks)
+        write!(f, "{} tokio task{plural} had not ended in time, and {verb} dropped", self.tasks)?;
+        // Those that have spawned tasks, or all if none was seen to do that.
+        let have_spawned = self.guests.iter().take_while(|call| call.spawned() > 0).count();
+        let (named, who) = match have_spawned {
+            0 => (&self.guests[..], "the guests were at"),
+            spawned => (&self.guests[..spawned], "guests have spawned tasks at"),
+        };
+        for (index, call) in named.iter().enumerate() {
+            let before = if index == 0 { format!("; {who}") } else { ",".to_owned() };
+            write!(f, "{before} {call}")?;
+        }
+        Ok(())
     }
 }
 
@@ -112,7 +132,7 @@ impl GuestRuntime {
             Builder::new_current_thread().enable_all().on_thread_park(move || parks.count_tasks()).build()?;
         let (handle, drives) = (runtime.handle().clone(), shared.clone());
         start_thread("tokio-guest".into(), None, Box::new(move || drives.drive(runtime)))?;
-        Ok(Self { handle, shared, grace, location })
+        Ok(Self { handle, shared, calls: Arc::default(), grace, location })
     }
 
     /// Returns the handle of the runtime, for crates that ask for one.
@@ -120,11 +140,15 @@ impl GuestRuntime {
         &self.handle
     }
 
+    pub(super) fn calls(&self) -> &Arc<GuestCalls> {
+        &self.calls
+    }
+
     /// Reports the tasks that are alive, once.
     fn report_left(&self) {
         let tasks = self.handle.metrics().num_alive_tasks();
         if tasks > 0 && !self.shared.is_reported.swap(true, Ordering::Relaxed) {
-            let left = TasksLeft { tasks };
+            let left = TasksLeft { tasks, guests: self.calls.list() };
             report_problem(type_name::<Self>(), self.location, ProblemKind::Failed(&left));
         }
     }

@@ -130,7 +130,7 @@ fn tasks_that_guests_spawned_are_waited_for_when_the_runtime_closes() {
 }
 
 #[test]
-fn tasks_that_do_not_end_are_dropped_and_counted_in_the_report() {
+fn tasks_that_do_not_end_are_dropped_and_the_report_names_the_guest() {
     let log = Log::default();
     let inside = log.clone();
     let problems = problems(|| {
@@ -155,6 +155,30 @@ fn tasks_that_do_not_end_are_dropped_and_counted_in_the_report() {
     assert_eq!(log.lines(), ["detached task dropped", "detached task dropped"]);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("2 tokio tasks had not ended in time, and were dropped"), "{problems:?}");
+    let told = "; guests have spawned tasks at convoke-tokio/tests/it/guest.rs:";
+    assert!(problems[0].contains(told) && problems[0].ends_with(" (2 spawned)"), "{problems:?}");
+}
+
+/// Tasks that a foreign crate spawns later, by a handle or from its tasks, cannot be told from others.
+#[test]
+fn if_no_guest_was_seen_to_spawn_the_report_names_all_of_them() {
+    let problems = problems(|| {
+        let runtime = runtime();
+        let outcome = runtime.block_on(async move {
+            let impatient = GuestRuntime::with_grace(Duration::from_millis(1)).unwrap();
+            with_services(|services| services.make_service(|_| impatient).map(drop)).unwrap().unwrap();
+            for _ in 0..2 {
+                tokio_guest(|| async {}).await;
+            }
+            tokio_guest(|| async {}).await;
+            drop(use_service::<GuestRuntime>().unwrap().handle().spawn(std::future::pending::<()>()));
+        });
+        outcome.unwrap();
+        drop(runtime);
+    });
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let (_, lines) = problems[0].split_once("; the guests were at ").expect("they are named");
+    assert_eq!(lines.matches("convoke-tokio/tests/it/guest.rs:").count(), 2, "{lines}");
 }
 
 /// A service that was there before the guest runtime, and so is open until that has closed.

@@ -10,6 +10,7 @@ mod dropped;
 mod fairness;
 mod finish;
 mod guest;
+mod guide;
 mod http_client;
 mod hung_up;
 mod inside;

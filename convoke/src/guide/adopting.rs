@@ -7,7 +7,7 @@
 //! Put `run` around what one handler, or one spawned task, does. Nothing else changes: axum, the runtime and the other handlers stay.
 //!
 //! ```ignore
-//! async fn order(State(database): State<Pool>) -> Result<Json<Order>, StatusCode> {
+//! async fn order(State(database): State<Pool>) -> Result<String, StatusCode> {
 //!     run(async move {
 //!         // If the client hangs up, tokio drops this handler. The transaction is
 //!         // rolled back all the same, and awaited.
@@ -60,4 +60,4 @@
 //!
 //! A guest is made, polled and dropped inside a tokio runtime, which is a service of the program. A stop drops the guest where it waits, as
 //! tokio would; put a [`shield`](crate::shield()) around what must not be cut. Tasks that a guest has spawned are waited for when the program ends,
-//! for a grace period, and then their number is reported. bb8, for example, starts one that never ends: give the runtime a short grace period.
+//! for a grace period; then their number is reported, and the lines whose guests have spawned tasks: tokio has no names for them. bb8, for example, starts one that never ends: give the runtime a short grace period.

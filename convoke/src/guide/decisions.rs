@@ -61,10 +61,12 @@
 //! | `scope` | 2,896 | 688 |
 //! | `local_scope` | 2,784 | 1,280 |
 //!
-//! *Price:* a dependency with inline assembly, for x86-64 and AArch64, and a comparison for each body that is polled; so it is a feature,
-//! and not among the defaults. A level of a scope costs time in proportion to its depth: it asks the levels around it for their deadlines.
-//! Without the feature 500 scopes fit on two megabytes without optimisation, and 2,000 with it; recursion of any depth then goes through
-//! children, or `task(…).await`, which cost heap: a million levels end on that stack. *Revisit if* programs nest that deep by default.
+//! *Price:* a dependency with inline assembly, for x86-64 and AArch64, and a comparison for each body that is polled. The feature is among the
+//! defaults, because a recursion that ends the process is found in production, and what it costs is found by who looks for it: a program
+//! that counts kilobytes turns the defaults off, as the one of `cargo xtask weigh` does. A level of a scope costs time in proportion to its
+//! depth: it asks the levels around it for their deadlines. Without the feature 500 scopes fit on two megabytes without optimisation, and 2,000
+//! with it; recursion of any depth then goes through children, or `task(…).await`, which cost heap: a million levels end on that stack.
+//! *Revisit if* a platform's stacks cannot be switched, or a tool for debugging loses its way in them.
 //!
 //! **A dropped handle asks its child to stop.** *Instead of* letting it run, as `JoinHandle` does, or of forbidding the
 //! drop. A result that no task can take is not worth computing. *Price:* `let _ = s.spawn_future(…)` stops the child, so

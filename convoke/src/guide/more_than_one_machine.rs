@@ -130,7 +130,7 @@
 //! and come back never answered a statement, and nothing told the client. A connection needs keep-alive, and a test that crashes it.
 //!
 //! ```text
-//! cargo run --release -p convoke-postgres --example fleet
+//! cargo run --release -p convoke-postgres --features testing --example fleet
 //! 300 jobs, 300 effects: 91 by one, which crashed; 25 by two, which was stopped; 184 by three; …
 //! ```
 //!

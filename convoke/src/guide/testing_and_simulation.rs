@@ -62,6 +62,10 @@
 //! sim.run();
 //! ```
 //!
+//! A program with a database is simulated with it: `convoke_postgres::testing` has a server that speaks PostgreSQL's protocol, whose
+//! statements are closures of the test. The example `simulated_service` of `convoke-http` is an application of axum over a pool of
+//! `convoke-postgres`, with load by the HTTP client, partitions, crashes and drains; nothing in the application knows of it.
+//!
 //! # Contracts
 //!
 //! An executor, a driver, a lock, a channel or a frame allocator of your own runs through the same suites as ours: see

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
 use convoke_core::env::Changes;
-use convoke_core::{Outcome, StopSource};
+use convoke_core::{FrameAllocator, Outcome, StopSource};
 use convoke_net::net::resolver::Names;
 use convoke_task::raw::BoxedFuture;
 
@@ -89,6 +89,13 @@ impl Main {
     /// Sets how host names are resolved: see [`RuntimeBuilder::names`].
     pub fn names(mut self, names: impl Names) -> Self {
         self.runtime = self.runtime.names(names);
+        self
+    }
+
+    /// Sets the frame allocator of all that runs on the contexts and the pool and names none: see
+    /// [`RuntimeBuilder::allocator`].
+    pub fn allocator(mut self, allocator: FrameAllocator) -> Self {
+        self.runtime = self.runtime.allocator(allocator);
         self
     }
 

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke::Executor;
+use convoke::alloc::{Bounded, FrameAllocator};
 use convoke::driver::with_services;
 use convoke::executor::Service;
 use convoke::net::resolver::HostTable;
@@ -141,10 +143,12 @@ async fn reloads() {
 /// Has every option of the builder.
 fn has_all_options(main: Main) {
     let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
+    let frames = FrameAllocator::new(Bounded::new(1 << 20));
     let main = main.contexts(1).pool_threads(3).blocking_threads(2).spin(Duration::ZERO).names(hosts);
-    main.grace(Duration::from_millis(1500)).run(async || {
+    main.allocator(frames.clone()).grace(Duration::from_millis(1500)).run(async || {
         let runtime = runtime::current().unwrap();
         assert_eq!((runtime.contexts().len(), runtime.pool().parallelism()), (1, 3));
+        assert!(runtime.contexts()[0].allocator() == frames && runtime.pool().allocator() == frames);
         let found = convoke::net::resolve("database:1").await.unwrap();
         assert_eq!(found, ["10.0.0.5:1".parse().unwrap()]);
         println!("\nready");
@@ -272,6 +276,21 @@ fn a_hard_end_has_a_status_of_its_own() {
 fn the_program_has_every_option_of_the_builder() {
     let (status, said) = Program::start("has all options").end();
     assert_eq!(status, Some(0), "{said}");
+}
+
+/// The test above sets what its author knew. This one knows what there is.
+#[test]
+fn main_has_a_setter_for_each_of_the_builder() {
+    fn setters(source: &str) -> Vec<&str> {
+        let functions = source.split("pub fn ").skip(1).filter_map(|rest| rest.split_once('('));
+        let setters = functions.filter(|(_, rest)| rest.starts_with("mut self, "));
+        setters.map(|(name, _)| name.split('<').next().unwrap()).collect()
+    }
+    let builder = setters(include_str!("../../src/runtime/builder.rs"));
+    let main = setters(include_str!("../../src/runtime/main_entry.rs"));
+    assert!(builder.len() >= 6, "{builder:?}");
+    let missing: Vec<_> = builder.iter().filter(|name| !main.contains(name)).collect();
+    assert!(missing.is_empty(), "`Main` has no {missing:?}");
 }
 
 #[test]

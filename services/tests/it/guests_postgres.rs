@@ -48,6 +48,25 @@ async fn sqlx_runs_as_a_guest_in_children_of_a_scope() -> Result<(), sqlx::Error
     Ok(())
 }
 
+/// The guide, *Adopt it one handler at a time*, shows these lines without compiling them.
+#[convoke::test]
+async fn the_query_of_the_guide_runs() -> Result<(), sqlx::Error> {
+    let page = include_str!("../../../convoke/src/guide/adopting.rs");
+    for line in [
+        r#"let query = || async { sqlx::query("SELECT 1").fetch_all(&pool).await };"#,
+        "let rows = tokio_guest(query).await?;",
+    ] {
+        assert!(page.contains(line), "the guide shows other lines");
+        assert!(include_str!("guests_postgres.rs").matches(line).count() > 1);
+    }
+    let pool = tokio_guest(|| PgPoolOptions::new().max_connections(1).connect_with(options())).await?;
+    let query = || async { sqlx::query("SELECT 1").fetch_all(&pool).await };
+    let rows = tokio_guest(query).await?;
+    assert_eq!(rows.len(), 1);
+    tokio_guest(|| async { pool.close().await }).await;
+    Ok(())
+}
+
 /// Makes connections for bb8.
 struct Manager;
 

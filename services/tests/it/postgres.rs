@@ -1,5 +1,6 @@
 //! `convoke-postgres` against PostgreSQL: stops at every await, requests to cancel, notifications, TLS, Unix sockets.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::Duration;
@@ -25,16 +26,17 @@ enum Moment {
     Microseconds(u64),
 }
 
-/// Runs a future with a stop. `None` if it was stopped.
-async fn stopped_at<T>(moment: Moment, future: impl Future<Output = T>) -> Option<T> {
+/// Runs a future with a stop. `None` if it was stopped. Also returns true if the stop was requested before the future had ended.
+async fn stopped_at<T>(moment: Moment, future: impl Future<Output = T>) -> (Option<T>, bool) {
     let source = StopSource::new();
     let token = source.token();
-    let mut polls = 0;
+    let (mut polls, was_asked) = (0, Cell::new(false));
     let counted = async {
         let mut future = pin!(future);
         poll_fn(|cx| {
             let polled = future.as_mut().poll(cx);
-            if matches!(moment, Moment::Polls(most) if most == polls) {
+            if polled.is_pending() && matches!(moment, Moment::Polls(most) if most == polls) {
+                was_asked.set(true);
                 source.request_stop(StopReason::Named("the client went away"));
             }
             polls += 1;
@@ -42,10 +44,11 @@ async fn stopped_at<T>(moment: Moment, future: impl Future<Output = T>) -> Optio
         })
         .await
     };
-    match moment {
+    let ended = match moment {
         Moment::Polls(_) => run_until_stopped(token, counted).await.ok(),
         Moment::Microseconds(time) => timeout(Duration::from_micros(time), counted).await.ok(),
-    }
+    };
+    (ended, was_asked.get())
 }
 
 async fn transfer(pool: &Pool, number: i32) -> Result<(), Error> {
@@ -68,9 +71,18 @@ async fn a_transaction_that_is_stopped_at_every_await_never_poisons_the_pool() -
             })
             .await?;
             let (mut committed, mut stopped) = (0, 0);
-            let moments = (0..16).map(Moment::Polls).chain((0..80).map(|n| Moment::Microseconds(n * 100)));
-            for (number, moment) in (0..).step_by(2).zip(moments) {
-                let ended = stopped_at(moment, transfer(&pool, number)).await;
+            // After each poll, up to a run that ends before its turn has come. Then at times.
+            let (mut polls, mut every_await_had_its_turn) = (0, false);
+            let mut times = (0..80).map(|n| Moment::Microseconds(n * 100));
+            for number in (0..).step_by(2) {
+                let moment = if every_await_had_its_turn { times.next() } else { Some(Moment::Polls(polls)) };
+                let Some(moment) = moment else { break };
+                let (ended, was_asked) = stopped_at(moment, transfer(&pool, number)).await;
+                if matches!(moment, Moment::Polls(_)) {
+                    every_await_had_its_turn = !was_asked;
+                    polls += 1;
+                    assert!(polls < 1000, "a transaction is polled without end");
+                }
                 // The one connection, at once: it is idle, and knows what was told.
                 let (rows, process) = using(pool.get().await?, async |connection| {
                     let rows = "SELECT count(*), pg_backend_pid() FROM stops WHERE number IN ($1, $2)";
@@ -98,7 +110,8 @@ async fn a_transaction_that_is_stopped_at_every_await_never_poisons_the_pool() -
                 }
                 assert_eq!(process, first, "the connection was never cut");
             }
-            println!("{stopped} times stopped, {committed} times committed");
+            println!("{stopped} times stopped, {committed} times committed; {polls} polls");
+            assert!(polls > 5, "it waits for each of its statements");
             assert!(stopped > 0 && committed > 0, "{stopped} {committed}");
             Ok(())
         })

@@ -159,7 +159,8 @@ pub(super) fn nats(program: &Path, folder: &Path) -> Result<Server, String> {
     Ok(started.with("CONVOKE_TEST_NATS", format!("127.0.0.1:{port}")))
 }
 
-/// Starts nginx: `/` says hello, `/large` has 1 MiB, `/slow` sends it at 256 KiB a second.
+/// Starts nginx: `/` says hello, `/large` has 1 MiB, `/slow` sends it at 256 KiB a second; `/connection` says by which connection it
+/// was asked, and `/echo` what it was asked for by whom.
 pub(super) fn nginx(program: &Path, folder: &Path) -> Result<Server, String> {
     let (data, port) = (own_folder(folder, "nginx")?, free_port()?);
     let here = data.display();
@@ -174,6 +175,8 @@ pub(super) fn nginx(program: &Path, folder: &Path) -> Result<Server, String> {
          server {{ listen 127.0.0.1:{port}; root {here};\n\
          location = / {{ default_type text/plain; return 200 \"hello\\n\"; }}\n\
          location = /missing {{ return 404; }}\n\
+         location = /connection {{ default_type text/plain; return 200 \"$connection $connection_requests\"; }}\n\
+         location = /echo {{ default_type text/plain; return 200 \"$request_method $http_x_forwarded_for\"; }}\n\
          location = /slow {{ alias {here}/large; limit_rate 256k; }} }} }}\n"
     );
     fs::write(data.join("nginx.conf"), configuration).map_err(failed)?;

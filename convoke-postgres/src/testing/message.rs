@@ -2,7 +2,7 @@
 
 use std::io;
 
-use convoke::io::AnyStream;
+use convoke_net::stream::AnyStream;
 
 /// The longest message that is read.
 const LONGEST: usize = 1 << 20;
@@ -32,6 +32,11 @@ async fn read_body(stream: &mut AnyStream, length: [u8; 4]) -> io::Result<Vec<u8
     Ok(body)
 }
 
+/// Returns a number that a message counts with.
+pub(super) fn count(number: usize) -> i16 {
+    i16::try_from(number).expect("a row of a test is short")
+}
+
 /// Messages that are about to be sent.
 #[derive(Default)]
 pub(super) struct Answer(Vec<u8>);
@@ -43,7 +48,7 @@ impl Answer {
         let begin = self.0.len();
         self.0.extend([0; 4]);
         write(&mut self.0);
-        let length = u32::try_from(self.0.len() - begin).unwrap();
+        let length = u32::try_from(self.0.len() - begin).expect("a message of a test is short");
         self.0[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
         self
     }
@@ -70,7 +75,7 @@ impl Answer {
     }
 
     pub(super) async fn send(&mut self, stream: &mut AnyStream) -> io::Result<()> {
-        let bytes = std::mem::take(&mut self.0);
+        let bytes = core::mem::take(&mut self.0);
         stream.write_all(&bytes).await?;
         stream.flush().await
     }
@@ -85,35 +90,42 @@ pub(super) fn text(body: &mut Vec<u8>, text: &str) {
 /// Takes parts off the contents of a message.
 pub(super) struct Parts<'a>(pub(super) &'a [u8]);
 
+/// The error of a message that is too short, or whose text is none.
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "malformed message")
+}
+
 impl Parts<'_> {
-    pub(super) fn byte(&mut self) -> u8 {
-        let byte = self.0[0];
-        self.0 = &self.0[1..];
-        byte
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let (&taken, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(taken)
     }
 
-    pub(super) fn text(&mut self) -> String {
-        let end = self.0.iter().position(|byte| *byte == 0).unwrap();
-        let text = String::from_utf8(self.0[..end].to_vec()).unwrap();
+    pub(super) fn byte(&mut self) -> io::Result<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(super) fn text(&mut self) -> io::Result<String> {
+        let end = self.0.iter().position(|byte| *byte == 0).ok_or_else(malformed)?;
+        let text = String::from_utf8(self.0[..end].to_vec()).map_err(|_| malformed())?;
         self.0 = &self.0[end + 1..];
-        text
+        Ok(text)
     }
 
-    pub(super) fn short(&mut self) -> i16 {
-        let (number, rest) = self.0.split_first_chunk().unwrap();
-        self.0 = rest;
-        i16::from_be_bytes(*number)
+    pub(super) fn short(&mut self) -> io::Result<i16> {
+        self.array().map(i16::from_be_bytes)
     }
 
-    pub(super) fn long(&mut self) -> i32 {
-        let (number, rest) = self.0.split_first_chunk().unwrap();
-        self.0 = rest;
-        i32::from_be_bytes(*number)
+    pub(super) fn long(&mut self) -> io::Result<i32> {
+        self.array().map(i32::from_be_bytes)
     }
 
-    pub(super) fn bytes(&mut self, length: usize) -> Vec<u8> {
-        let (bytes, rest) = self.0.split_at(length);
+    /// Takes a value: its length, and its bytes. None is `NULL`.
+    pub(super) fn value(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Ok(length) = usize::try_from(self.long()?) else { return Ok(None) };
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
         self.0 = rest;
-        bytes.to_vec()
+        Ok(Some(bytes.to_vec()))
     }
 }
