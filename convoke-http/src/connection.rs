@@ -35,7 +35,8 @@ pub struct Connection {
 struct SharedConnection {
     peer: Address,
     is_encrypted: bool,
-    stop: StopToken,
+    /// The stop of the server, from the moment when it is announced.
+    drain: StopToken,
     upgrades: Supervisor<(), AnyError>,
     /// The scope of the requests. Set before the first one: it lies inside the tasks that have the connection in their
     /// environment.
@@ -46,14 +47,14 @@ impl Connection {
     pub(crate) fn new(
         peer: Address,
         is_encrypted: bool,
-        stop: StopToken,
+        drain: StopToken,
         upgrades: Supervisor<(), AnyError>,
     ) -> Self {
         Self {
             shared: Arc::new(SharedConnection {
                 peer,
                 is_encrypted,
-                stop,
+                drain,
                 upgrades,
                 requests: Mutex::new(None),
             }),
@@ -77,7 +78,7 @@ impl Connection {
 
     /// Returns the drain of the server, to ask whether it has begun or to wait for it.
     pub fn drain(&self) -> Drain {
-        Drain::new(self.shared.stop.clone())
+        Drain::new(self.shared.drain.clone())
     }
 
     /// Sets the scope of the requests. It must be unset when the scope ends: the scope owns its environment, which owns

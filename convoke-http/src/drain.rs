@@ -5,7 +5,9 @@ use convoke_core::StopToken;
 /// The drain of a server, for handlers that must hear of it: a request that was begun is shielded from the stop of the
 /// server, and so hears nothing of it otherwise. See [`Connection::drain`](crate::Connection::drain).
 ///
-/// A readiness probe asks [`has_begun`](Drain::has_begun), a long poll waits for [`begun`](Drain::begun):
+/// A long poll waits for [`begun`](Drain::begun). A readiness probe asks [`has_begun`](Drain::has_begun), on a server that
+/// [announces](crate::Server::announce) its drain: on any other, a probe that comes after the stop request is refused, as
+/// everybody is.
 ///
 /// ```
 /// use convoke::prelude::*;

@@ -2,7 +2,7 @@
 //!
 //! [`serve()`] runs an `async fn` for each request, [`Server::new`] a service of hyper or, with the feature `tower`, a
 //! router of axum as `tower(router)`. HTTP/1.1 and HTTP/2, on all cores, with TLS if the feature `tls` is on. Beside this
-//! crate, a program depends on `convoke`, `http` and, for bodies, `http-body-util`.
+//! crate, a program depends on `convoke`, `http` and, for bodies, `http-body-util`; on `hyper` for `service_fn`.
 //!
 //! ```no_run
 //! use std::io;
@@ -78,24 +78,29 @@
 //! | --- | --- | --- |
 //! | [`connections`](Server::connections) | 16,384 | waits in the backlog |
 //! | [`requests`](Limits::requests) of all connections | 16,384 | is answered with 503 |
+//! | TLS handshake: time, number at a time | 10 s, 256 | is disconnected; waits |
 //! | [`streams`](Limits::streams) of a connection by HTTP/2 | 100 | waits, as it was told |
+//! | [`stream_window_bytes`](Limits::stream_window_bytes), [`connection_window_bytes`](Limits::connection_window_bytes) | 256 KiB, 1 MiB | waits, as it was told |
+//! | [`send_bytes`](Limits::send_bytes) of a response by HTTP/2 | 64 KiB | is not asked for: the handler waits |
 //! | [`header_bytes`](Limits::header_bytes), [`headers`](Limits::headers) | 32 KiB, 100 | is answered with 431 |
 //! | [`header_time`](Limits::header_time) | 10 s | is answered with 408 |
 //! | [`body_bytes`](Limits::body_bytes) | 2 MiB | is answered with 413 |
 //! | [`body_time`](Limits::body_time) | 60 s | is answered with 408 |
 //! | [`idle_time`](Limits::idle_time) without a request | 60 s | is disconnected |
 //! | [`write_time`](Limits::write_time) without reading | 30 s | is disconnected |
+//! | [`probe_time`](Limits::probe_time) of silence | 30 s | is asked whether it is there, and then disconnected |
 //! | [`request_time`](Server::request_time) of a handler | none | is answered with 503 |
 //!
 //! # The end
 //!
 //! `#[convoke::main]` asks the program to stop at SIGINT or SIGTERM. In this order:
 //!
-//! 1. Listeners close at once. Connections without a request close at once, too; by HTTP/2 the client is told (GOAWAY).
-//! 2. [Upgraded](upgrade()) connections are asked to stop. What they still have to send belongs in their clean-up.
-//! 3. Requests that have begun are answered. A readiness probe and a long poll hear of the drain through
-//!    [`Connection::drain`].
-//! 4. After the [grace period](Server::grace), requests that still run are asked to stop, and their clean-up is awaited.
+//! 1. If the drain is [announced](Server::announce), the server goes on as before for that time. A readiness probe, which
+//!    asks [`Connection::drain`], answers 503, and the load balancer sends clients elsewhere.
+//! 2. Listeners close. Connections without a request close, too; by HTTP/2 the client is told (GOAWAY).
+//! 3. [Upgraded](upgrade()) connections are asked to stop. What they still have to send belongs in their clean-up.
+//! 4. Requests that have begun are answered. A long poll hears of the drain through [`Connection::drain`].
+//! 5. After the [grace period](Server::grace), requests that still run are asked to stop, and their clean-up is awaited.
 //!    This is [reported](Report::CutOff).
 //!
 //! # In the simulator
@@ -161,8 +166,8 @@ pub use client::{Client, ClientError};
 pub use connection::Connection;
 pub use drain::Drain;
 pub use limits::{
-    BODY_BYTES, BODY_TIME, HEADER_BYTES, HEADER_TIME, HEADERS, IDLE_TIME, Limits, REQUESTS, STREAMS,
-    WRITE_TIME,
+    BODY_BYTES, BODY_TIME, CONNECTION_WINDOW_BYTES, HEADER_BYTES, HEADER_TIME, HEADERS, IDLE_TIME, Limits,
+    PROBE_TIME, REQUESTS, SEND_BYTES, STREAM_WINDOW_BYTES, STREAMS, WRITE_TIME,
 };
 pub use record::RequestRecord;
 pub use report::{Report, RequestLine};

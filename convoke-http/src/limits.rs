@@ -21,6 +21,18 @@ pub const WRITE_TIME: Duration = Duration::from_secs(30);
 /// The default maximum number of requests at a time on one connection by HTTP/2.
 pub const STREAMS: u32 = 100;
 
+/// The default size of the window that a client has for the body of a request by HTTP/2: what it may send ahead of the handler.
+pub const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// The default size of the window that all bodies of a connection by HTTP/2 have together.
+pub const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+/// The default size of what a response by HTTP/2 may have ready for a client that does not take it.
+pub const SEND_BYTES: usize = 64 * 1024;
+/// The default time after which a client that is silent is asked whether it is still there.
+pub const PROBE_TIME: Duration = Duration::from_secs(30);
+
+/// The largest window of HTTP/2.
+const LARGEST_WINDOW: u32 = (1 << 31) - 1;
+
 /// The number of header fields that the type of HTTP's headers can hold.
 const MOST_HEADERS: usize = 32_768;
 
@@ -51,6 +63,10 @@ pub struct Limits {
     pub(crate) idle_time: Duration,
     pub(crate) write_time: Duration,
     pub(crate) streams: u32,
+    pub(crate) stream_window_bytes: u32,
+    pub(crate) connection_window_bytes: u32,
+    pub(crate) send_bytes: usize,
+    pub(crate) probe_time: Duration,
 }
 
 impl Limits {
@@ -66,6 +82,10 @@ impl Limits {
             idle_time: IDLE_TIME,
             write_time: WRITE_TIME,
             streams: STREAMS,
+            stream_window_bytes: STREAM_WINDOW_BYTES,
+            connection_window_bytes: CONNECTION_WINDOW_BYTES,
+            send_bytes: SEND_BYTES,
+            probe_time: PROBE_TIME,
         }
     }
 
@@ -90,7 +110,8 @@ impl Limits {
     }
 
     /// Sets the time that the head of a request may take by HTTP/1: [`HEADER_TIME`] by default. A slower one is
-    /// answered with 408, and its connection closed. By HTTP/2 a slow head is bounded by [`idle_time`](Self::idle_time).
+    /// answered with 408, and its connection closed. By HTTP/2 a slow head is bounded by [`idle_time`](Self::idle_time), while
+    /// no other request of its connection is under way.
     pub const fn header_time(mut self, time: Duration) -> Self {
         self.header_time = time;
         self
@@ -131,6 +152,45 @@ impl Limits {
     pub const fn streams(mut self, streams: u32) -> Self {
         self.streams = streams;
         self
+    }
+
+    /// Sets the number of bytes that a client may send of one request's body by HTTP/2 before the handler reads them:
+    /// [`STREAM_WINDOW_BYTES`] by default. A larger one makes uploads over long distances faster.
+    pub const fn stream_window_bytes(mut self, bytes: u32) -> Self {
+        self.stream_window_bytes = if bytes < LARGEST_WINDOW { bytes } else { LARGEST_WINDOW };
+        self
+    }
+
+    /// Sets the number of bytes that a client may send of the bodies of all requests of a connection by HTTP/2 before handlers
+    /// read them: [`CONNECTION_WINDOW_BYTES`] by default, and at least 65,535, which HTTP/2 begins with. It bounds the
+    /// memory that the connection takes for them.
+    pub const fn connection_window_bytes(mut self, bytes: u32) -> Self {
+        self.connection_window_bytes = if bytes < LARGEST_WINDOW { bytes } else { LARGEST_WINDOW };
+        self
+    }
+
+    /// Sets the number of bytes that a response by HTTP/2 may have ready for a client that does not take them:
+    /// [`SEND_BYTES`] by default, for each of its [`streams`](Self::streams). After that, the body is not asked for more. A
+    /// chunk of the body is not divided.
+    pub const fn send_bytes(mut self, bytes: usize) -> Self {
+        self.send_bytes = bytes;
+        self
+    }
+
+    /// Sets the time after which a client from which nothing is heard is asked whether it is still there: [`PROBE_TIME`] by
+    /// default. So a request whose client has vanished, without a word, does not run for ever.
+    ///
+    /// By HTTP/2 the client is asked by a ping, and has the same time to answer. By HTTP/1 its system is asked (TCP keep-alive);
+    /// how often that is repeated is an option of the server's system: nine times, every 75 seconds, on Linux.
+    /// `Duration::MAX` turns both off.
+    pub const fn probe_time(mut self, time: Duration) -> Self {
+        self.probe_time = time;
+        self
+    }
+
+    /// Returns the time after which a client is asked whether it is there, if it is asked.
+    pub(crate) fn probes_after(&self) -> Option<Duration> {
+        (self.probe_time != Duration::MAX).then_some(self.probe_time)
     }
 
     /// Returns the size of the buffer that bounds a head which has no end yet.

@@ -54,7 +54,7 @@
 //! # Day one
 //!
 //! - `std::env::var("DATABASE_URL")` parses as the configuration: `postgres://app:secret@db.example.com/shop?sslmode=require`. An `sslmode` that
-//!   demands encryption needs the feature `tls` and `PoolOptions::tls`; the feature `system-roots` has the authorities of the operating
+//!   demands encryption needs the feature `tls` and `PoolOptions::tls`; the feature `tls-system-roots` has the authorities of the operating
 //!   system for it.
 //! - A statement given as text is prepared for each call, which is a round trip. [`prepare_cached`](Connection::prepare_cached) prepares it once
 //!   for each connection.

@@ -121,7 +121,7 @@ impl PoolOptions {
     /// can; `require` refuses one that cannot.
     ///
     /// Hosted databases have a certificate of an authority of their own, which is given as a file, or of one that the operating system
-    /// trusts: `Roots::system()`, with the feature `system-roots`.
+    /// trusts: `Roots::system()`, with the feature `tls-system-roots`.
     ///
     /// ```no_run
     /// use convoke_postgres::convoke_tls::{Roots, TlsConnector};

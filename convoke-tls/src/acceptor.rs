@@ -10,19 +10,26 @@ use convoke_sync::Semaphore;
 use convoke_task::limits::timeout;
 use futures_io::{AsyncRead, AsyncWrite};
 use rustls::ServerConfig;
-use rustls::server::{UnbufferedServerConnection, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::crypto::provider;
 use crate::error::{TlsError, invalid};
+use crate::handshake::first_record;
 use crate::handshake_time::{HANDSHAKE_TIME, too_slow};
 use crate::identity::Identity;
 use crate::roots::Roots;
 use crate::session::Connection;
+use crate::sessions::Sessions;
 use crate::sni::remember_name;
 use crate::stream::TlsStream;
 
-/// The default limit of the handshakes that an acceptor does at a time. Others wait for their turn.
+/// The default limit of the handshakes that an acceptor works on in a turn: see
+/// [`handshakes`](AcceptorBuilder::handshakes).
 pub const HANDSHAKES: usize = 256;
+
+/// The default number of sessions that an acceptor remembers.
+pub const SESSIONS: usize = 16_384;
 
 /// Does the handshake of accepted connections. Clones share limits and certificates.
 ///
@@ -58,15 +65,8 @@ pub struct TlsAcceptor {
 
 struct SharedAcceptor {
     config: Mutex<Arc<ServerConfig>>,
-    /// The settings that a reload keeps.
-    settings: Settings,
     handshakes: Semaphore,
     time: Duration,
-}
-
-struct Settings {
-    alpn: Vec<Vec<u8>>,
-    clients: Option<Roots>,
 }
 
 /// Configures a [`TlsAcceptor`].
@@ -78,6 +78,7 @@ pub struct AcceptorBuilder {
     clients: Option<Roots>,
     time: Duration,
     handshakes: usize,
+    sessions: usize,
 }
 
 impl TlsAcceptor {
@@ -97,21 +98,26 @@ impl TlsAcceptor {
             clients: None,
             time: HANDSHAKE_TIME,
             handshakes: HANDSHAKES,
+            sessions: SESSIONS,
         }
     }
 
-    /// Creates an acceptor from a configuration of the engine, with default limits. Early data must not be allowed in it.
+    /// Creates an acceptor from a configuration of the engine, with default limits: for certificates by name, other
+    /// providers of cryptography, tickets. Early data must not be allowed in it.
     pub fn from_config(config: Arc<ServerConfig>) -> Self {
-        let settings = Settings { alpn: config.alpn_protocols.clone(), clients: None };
-        Self::with_config(config, settings, HANDSHAKE_TIME, HANDSHAKES)
+        Self::with_config(config, HANDSHAKE_TIME, HANDSHAKES)
     }
 
-    fn with_config(config: Arc<ServerConfig>, settings: Settings, time: Duration, handshakes: usize) -> Self {
+    fn with_config(config: Arc<ServerConfig>, time: Duration, handshakes: usize) -> Self {
         let handshakes = Semaphore::new(handshakes);
-        Self { shared: Arc::new(SharedAcceptor { config: Mutex::new(config), settings, handshakes, time }) }
+        Self { shared: Arc::new(SharedAcceptor { config: Mutex::new(config), handshakes, time }) }
     }
 
     /// Does the handshake of a client that has connected. Call it in the task of that client: others are not to wait for it.
+    ///
+    /// A client that sends nothing, or stops in the middle, keeps nobody from a handshake. It has the
+    /// [handshake time](AcceptorBuilder::handshake_time) from this call on. Bound the number of connections, as servers of
+    /// Convoke do.
     ///
     /// - *Completes with* the stream; an error: of the connection, of the protocol ([`TlsError`]), or
     ///   [`TimedOut`](io::ErrorKind::TimedOut); or stopped.
@@ -122,39 +128,58 @@ impl TlsAcceptor {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let SharedAcceptor { handshakes, time, .. } = &*self.shared;
-        let _permit = handshakes.acquire().await;
-        let (config, name) = remember_name(&self.config());
-        let connection = UnbufferedServerConnection::new(config).map_err(TlsError::from)?;
-        let connection = Connection::Server(Box::new(connection));
-        match timeout(*time, TlsStream::handshake(stream, connection)).await {
-            Ok(result) => {
-                let mut stream = result?;
-                stream.set_server_name(name.take());
-                Ok(stream)
-            }
-            Err(_) => Err(too_slow("client", *time)),
+        let time = self.shared.time;
+        match timeout(time, self.shake(stream)).await {
+            Ok(result) => result,
+            Err(_) => Err(too_slow("client", time)),
         }
     }
 
+    async fn shake<S>(&self, mut stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let received = first_record(&mut stream).await?;
+        let (config, name) = remember_name(&self.config());
+        let connection = UnbufferedServerConnection::new(config).map_err(TlsError::from)?;
+        let connection = Connection::Server(Box::new(connection));
+        let mut stream =
+            TlsStream::handshake(stream, connection, received, Some(&self.shared.handshakes)).await?;
+        stream.set_server_name(name.take());
+        Ok(stream)
+    }
+
     /// Replaces the certificate, for handshakes that begin from now on. Open connections go on with the one that they have.
+    /// All else of the configuration stays: required certificates of clients, protocols, sessions that can be resumed.
+    ///
+    /// A configuration with several certificates, by the name that a client asks for, has only this one then.
     ///
     /// # Errors
     /// Fails if the key does not belong to the certificate. The certificate is then not replaced.
     pub fn reload(&self, identity: Identity) -> io::Result<()> {
-        let mut config = configure(identity, &self.shared.settings)?;
-        // Clients resume their sessions as before.
-        config.session_storage = self.config().session_storage.clone();
-        self.set_config(Arc::new(config));
+        let Identity { chain, key } = identity;
+        let provider = self.config().crypto_provider().clone();
+        let certified = CertifiedKey::from_der(chain, key, &provider).map_err(invalid)?;
+        let resolver = Arc::new(SingleCertAndKey::from(certified));
+        self.replace_config(|present| {
+            let mut config = ServerConfig::clone(present);
+            config.cert_resolver = resolver;
+            Arc::new(config)
+        });
         Ok(())
     }
 
-    /// Replaces the configuration, for handshakes that begin from now on.
+    /// Replaces the configuration, for handshakes that begin from now on. Limits stay as they are.
     pub fn set_config(&self, config: Arc<ServerConfig>) {
-        let before = core::mem::replace(
-            &mut *self.shared.config.lock().unwrap_or_else(PoisonError::into_inner),
-            config,
-        );
+        self.replace_config(|_| config);
+    }
+
+    fn replace_config(&self, next: impl FnOnce(&ServerConfig) -> Arc<ServerConfig>) {
+        let mut config = self.shared.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = next(&config);
+        let before = core::mem::replace(&mut *config, next);
+        // Destructors of the program run without the lock.
+        drop(config);
         drop(before);
     }
 
@@ -177,15 +202,26 @@ impl AcceptorBuilder {
         self
     }
 
-    /// Sets the limit of the time that a handshake takes: [`HANDSHAKE_TIME`] by default.
+    /// Sets the time that a handshake may take, from the call of [`accept`](TlsAcceptor::accept) on: [`HANDSHAKE_TIME`] by
+    /// default. A client that sends nothing is given up after it, too.
     pub fn handshake_time(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// Sets the limit of the handshakes at a time: [`HANDSHAKES`] by default.
+    /// Sets the limit of the handshakes that are worked on in a turn: [`HANDSHAKES`] by default. If more clients come at once,
+    /// other tasks of the program run between two turns. A handshake that waits for its client takes no part in a turn:
+    /// silent clients keep nobody waiting.
     pub fn handshakes(mut self, handshakes: usize) -> Self {
         self.handshakes = handshakes;
+        self
+    }
+
+    /// Sets the number of sessions that are remembered, so that later handshakes of a client are shorter: [`SESSIONS`] by
+    /// default, two for a handshake. Each takes some hundred bytes, and the size of the client's certificates; the oldest
+    /// ones are forgotten. Zero turns it off.
+    pub fn sessions(mut self, sessions: usize) -> Self {
+        self.sessions = sessions;
         self
     }
 
@@ -198,29 +234,33 @@ impl AcceptorBuilder {
         if self.handshakes == 0 {
             return Err(invalid("an acceptor that may do no handshake accepts no client: allow at least 1"));
         }
-        let settings = Settings { alpn: self.alpn, clients: self.clients };
-        let config = Arc::new(configure(self.identity, &settings)?);
-        Ok(TlsAcceptor::with_config(config, settings, self.time, self.handshakes))
+        let (time, handshakes) = (self.time, self.handshakes);
+        Ok(TlsAcceptor::with_config(Arc::new(self.configure()?), time, handshakes))
     }
-}
 
-fn configure(identity: Identity, settings: &Settings) -> io::Result<ServerConfig> {
-    let provider = provider();
-    let builder = ServerConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(invalid)?;
-    let builder = match &settings.clients {
-        None => builder.with_no_client_auth(),
-        Some(roots) => {
-            let roots = Arc::new(roots.store.clone());
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
-            builder.with_client_cert_verifier(verifier.build().map_err(invalid)?)
+    fn configure(self) -> io::Result<ServerConfig> {
+        let provider = provider();
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(invalid)?;
+        let builder = match self.clients {
+            None => builder.with_no_client_auth(),
+            Some(roots) => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots.store), provider);
+                builder.with_client_cert_verifier(verifier.build().map_err(invalid)?)
+            }
+        };
+        let Identity { chain, key } = self.identity;
+        let mut config = builder.with_single_cert(chain, key).map_err(invalid)?;
+        config.alpn_protocols = self.alpn;
+        if self.sessions == 0 {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        } else {
+            config.session_storage = Arc::new(Sessions::new(self.sessions));
         }
-    };
-    let Identity { chain, key } = identity;
-    let mut config = builder.with_single_cert(chain, key).map_err(invalid)?;
-    config.alpn_protocols.clone_from(&settings.alpn);
-    Ok(config)
+        Ok(config)
+    }
 }
 
 impl fmt::Debug for TlsAcceptor {

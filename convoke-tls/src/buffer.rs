@@ -13,10 +13,13 @@ thread_local! {
     static CACHE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// The number of bytes up to which what waits for the rest of its record is moved to memory of its own size.
+const SETTLED_BYTES: usize = 4096;
+
 /// A queue of bytes: appended at the end, consumed at the start.
 #[derive(Default)]
 pub(crate) struct Buffer {
-    /// Empty if nothing is leased.
+    /// Empty if nothing is leased. Smaller than a leased buffer if it was [settled](Buffer::settle).
     bytes: Box<[u8]>,
     start: usize,
     end: usize,
@@ -87,6 +90,25 @@ impl Buffer {
             give_back(core::mem::take(&mut self.bytes));
             (self.start, self.end) = (0, 0);
         }
+    }
+}
+
+impl Buffer {
+    /// Returns the leased memory before a wait. What is little is kept in memory of its own size: a peer that begins a record and
+    /// falls silent costs no more than it has sent.
+    pub(crate) fn settle(&mut self) {
+        self.release_if_empty();
+        let length = self.end - self.start;
+        if length <= SETTLED_BYTES && self.bytes.len() >= BUFFER_BYTES {
+            let own = Box::from(self.filled());
+            give_back(core::mem::replace(&mut self.bytes, own));
+            (self.start, self.end) = (0, length);
+        }
+    }
+
+    /// Returns the size of the memory that the buffer has.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len()
     }
 }
 

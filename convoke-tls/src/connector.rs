@@ -11,6 +11,7 @@ use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 
+use crate::buffer::Buffer;
 use crate::crypto::provider;
 use crate::error::{TlsError, invalid};
 use crate::handshake_time::{HANDSHAKE_TIME, too_slow};
@@ -26,6 +27,7 @@ use crate::stream::TlsStream;
 /// use convoke::net::TcpStream;
 /// use convoke_tls::{Roots, TlsConnector, TlsStream};
 ///
+/// // With the feature `system-roots`, `Roots::system()` are those of the operating system.
 /// async fn connect(roots: Roots) -> io::Result<TlsStream<TcpStream>> {
 ///     let connector = TlsConnector::new(roots)?; // Once: it remembers sessions.
 ///     let stream = TcpStream::connect("example.com:443").await?;
@@ -97,7 +99,7 @@ impl TlsConnector {
             .map_err(|error| invalid(format_args!("{name:?} is no name of a server: {error}")))?;
         let connection = UnbufferedClientConnection::new(self.config.clone(), name);
         let connection = Connection::Client(Box::new(connection.map_err(TlsError::from)?));
-        match timeout(self.time, TlsStream::handshake(stream, connection)).await {
+        match timeout(self.time, TlsStream::handshake(stream, connection, Buffer::default(), None)).await {
             Ok(result) => result,
             Err(_) => Err(too_slow("server", self.time)),
         }

@@ -23,11 +23,36 @@
 //! }
 //! ```
 //!
+//! # Certificates
+//!
+//! | task | call |
+//! | --- | --- |
+//! | trust what the operating system trusts | `Roots::system`, with the feature `system-roots` (`tls-system-roots` of `convoke`, `convoke-http`, `convoke-postgres`) |
+//! | trust an authority of your own, or a self-signed certificate | [`Roots::add_pem`] |
+//! | show a certificate | [`Identity::from_pem_files`], [`from_pem`](Identity::from_pem), [`from_der`](Identity::from_der) |
+//! | replace it while the server runs | [`TlsAcceptor::reload`] |
+//! | demand one of each client (mutual TLS) | [`AcceptorBuilder::require_clients_of`], [`ConnectorBuilder::identity`] |
+//! | several, by the name that a client asks for | [`TlsAcceptor::from_config`], with a resolver of [`rustls`] |
+//! | agree on a protocol (ALPN) | [`AcceptorBuilder::alpn`], [`ConnectorBuilder::alpn`], [`TlsStream::alpn`] |
+//!
+//! # Limits
+//!
+//! | limit | default |
+//! | --- | --- |
+//! | [time of a handshake](AcceptorBuilder::handshake_time), a silent client's too | 10 s |
+//! | [handshakes in a turn](AcceptorBuilder::handshakes), between which other tasks run | 256 |
+//! | [sessions that a server remembers](AcceptorBuilder::sessions) | 16,384 |
+//! | memory of a stream that is idle | no buffers; what was received of a record that is not whole |
+//!
+//! # Modules
+//!
 //! | module | contents |
 //! | --- | --- |
 //! | `acceptor`, `connector` | the two ways to a TLS stream, with their limits |
+//! | `handshake` | the handshake, and the turns in which its work is done |
 //! | `stream`, `methods` | the TLS stream: reading, writing, closing |
 //! | `split` | its two halves, for two tasks |
+//! | `sessions` | what a server remembers for shorter handshakes |
 //! | `session` | the TLS state of a connection, without I/O |
 //! | `buffer` | leased buffers: an idle connection has none |
 //! | `identity`, `roots` | certificates: one's own, and those to trust |
@@ -54,16 +79,18 @@ mod buffer;
 mod connector;
 mod crypto;
 mod error;
+mod handshake;
 mod handshake_time;
 mod identity;
 mod methods;
 mod roots;
 mod session;
+mod sessions;
 mod sni;
 mod split;
 mod stream;
 
-pub use acceptor::{AcceptorBuilder, HANDSHAKES, TlsAcceptor};
+pub use acceptor::{AcceptorBuilder, HANDSHAKES, SESSIONS, TlsAcceptor};
 pub use connector::{ConnectorBuilder, TlsConnector};
 pub use error::TlsError;
 pub use handshake_time::HANDSHAKE_TIME;

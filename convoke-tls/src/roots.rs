@@ -17,6 +17,9 @@ use crate::identity::certificates_of;
 /// roots.add_pem(&std::fs::read("company-ca.pem")?)?;
 /// # std::io::Result::Ok(())
 /// ```
+///
+/// For servers on the Internet, take `Roots::system()`, with the feature `system-roots` (`tls-system-roots` of `convoke`,
+/// `convoke-http` and `convoke-postgres`).
 #[derive(Clone)]
 pub struct Roots {
     pub(crate) store: RootCertStore,
@@ -28,11 +31,21 @@ impl Roots {
         Self { store: RootCertStore::empty() }
     }
 
-    /// Returns the authorities that the operating system trusts. It reads files: call it once.
+    /// Returns the authorities that the operating system trusts, or those in the file that the variable `SSL_CERT_FILE` names.
+    /// It reads files: call it once.
     ///
     /// # Errors
     /// Fails if the system has no certificates, or none can be read.
+    ///
+    /// ```no_run
+    /// use convoke_tls::{Roots, TlsConnector};
+    ///
+    /// let connector = TlsConnector::new(Roots::system()?)?;
+    /// # drop(connector);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[cfg(feature = "system-roots")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "system-roots")))]
     pub fn system() -> io::Result<Self> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = Self::new();

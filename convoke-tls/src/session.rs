@@ -74,10 +74,11 @@ enum Step {
 }
 
 impl Session {
-    pub(crate) fn new(connection: Connection) -> Self {
+    /// Creates the state of a connection. `incoming` was received before.
+    pub(crate) fn new(connection: Connection, incoming: Buffer) -> Self {
         Self {
             connection,
-            incoming: Buffer::default(),
+            incoming,
             plain: Buffer::default(),
             outgoing: Buffer::default(),
             is_peer_closed: false,
@@ -98,6 +99,11 @@ impl Session {
     pub(crate) fn is_peer_served(&self) -> bool {
         let is_server = matches!(self.connection, Connection::Server(_));
         is_server && self.state().protocol_version() == Some(ProtocolVersion::TLSv1_3)
+    }
+
+    /// Returns the size of the memory of all buffers.
+    pub(crate) fn memory(&self) -> usize {
+        self.incoming.memory() + self.plain.memory() + self.outgoing.memory()
     }
 
     pub(crate) fn failure(&self) -> Option<&TlsError> {

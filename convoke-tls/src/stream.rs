@@ -55,6 +55,19 @@ impl<S> TlsStream<S> {
         self.server_name.as_deref()
     }
 
+    /// Wraps a stream before its handshake. `received` was read from it.
+    pub(crate) fn before_handshake(stream: S, connection: Connection, received: Buffer) -> Self {
+        Self { stream, session: Session::new(connection, received), server_name: None }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     pub(crate) fn set_server_name(&mut self, name: Option<Box<str>>) {
         self.server_name = name;
     }
@@ -77,22 +90,6 @@ impl<S> TlsStream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
-    /// Does the handshake.
-    pub(crate) async fn handshake(stream: S, connection: Connection) -> io::Result<Self> {
-        let mut this = Self { stream, session: Session::new(connection), server_name: None };
-        let result = poll_fn(|cx| this.poll_handshake(cx)).await;
-        match result {
-            Ok(()) => Ok(this),
-            Err(error) => {
-                if this.session.failure().is_some() {
-                    // The peer learns why. If it cannot, the first error is the one that matters.
-                    _ = lingering_close(&mut this.stream, AFTER_FAILURE).await;
-                }
-                Err(error)
-            }
-        }
-    }
-
     /// Closes the stream so that what was written is delivered: sends the rest and close_notify, then reads and discards until
     /// the peer ends, or until a limit is reached. [`using`](convoke_task::using()) a stream does this with the
     /// default limits.
@@ -113,44 +110,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     /// ```
     pub async fn close_with(mut self, linger: Linger) -> io::Result<()> {
         if self.session.failure().is_some() {
-            poll_fn(|cx| self.poll_send(cx)).await?;
-            return lingering_close(&mut self.stream, AFTER_FAILURE).await;
+            return self.close_after_failure().await;
         }
         lingering_close(&mut self, linger).await
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.session.state().is_handshaking() {
-            match self.session.advance(Request::Nothing, &mut []) {
-                Err(failure) => {
-                    // An alert that cannot be sent does not hide the failure.
-                    _ = ready!(self.poll_send(cx));
-                    return Poll::Ready(Err(failure.into()));
-                }
-                Ok(Advanced::PeerClosed | Advanced::Closed) => return Poll::Ready(Err(truncated())),
-                Ok(Advanced::Data(_)) => {}
-                Ok(Advanced::Handshaking | Advanced::Idle) => {
-                    // The peer may have to send all of its flight before it reads.
-                    if let Poll::Ready(Err(error)) = self.poll_send(cx) {
-                        return Poll::Ready(Err(error));
-                    }
-                    if self.session.state().is_handshaking() {
-                        ready!(self.poll_receive(cx))?;
-                    }
-                }
-            }
-        }
-        // The last flight is still with the engine.
-        self.advance_to_idle(Request::Nothing)?;
-        match self.poll_send(cx) {
-            // A client that has nothing to read yet does not make room for tickets.
-            Poll::Pending if self.session.is_peer_served() => Poll::Ready(Ok(())),
-            sent => sent,
-        }
+    /// Sends the alert of a session that has failed, and closes the stream below.
+    pub(crate) async fn close_after_failure(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_send(cx)).await?;
+        lingering_close(&mut self.stream, AFTER_FAILURE).await
     }
 
     /// Processes all that was received; what is decrypted waits in `plain`. Then fulfils the request.
-    fn advance_to_idle(&mut self, request: Request<'_>) -> io::Result<Advanced> {
+    pub(crate) fn advance_to_idle(&mut self, request: Request<'_>) -> io::Result<Advanced> {
         loop {
             match self.session.advance(request, &mut [])? {
                 Advanced::Data(_) | Advanced::PeerClosed => {}
@@ -160,7 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     }
 
     /// Sends `outgoing`.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outgoing = &mut self.session.outgoing;
         while !outgoing.is_empty() {
             match ready!(Pin::new(&mut self.stream).poll_write(cx, outgoing.filled()))? {
@@ -173,33 +145,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     }
 
     /// Reads from the stream below to `incoming`.
-    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let incoming = &mut self.session.incoming;
-        let waiting = incoming.filled().len();
-        if waiting >= INCOMING_BYTES {
-            return Poll::Ready(Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("TLS failed: the peer has sent {waiting} bytes that make up no message"),
-            )));
-        }
-        // A record that has begun fits into what is leased. More is needed only for long handshake messages.
-        let least = if waiting < BUFFER_BYTES { BUFFER_BYTES - waiting } else { RECORD_BYTES };
-        let received = Pin::new(&mut self.stream).poll_read(cx, incoming.spare(least));
-        match received {
-            Poll::Ready(Ok(0)) => {
-                incoming.release_if_empty();
-                Poll::Ready(Err(truncated()))
-            }
-            Poll::Ready(Ok(received)) => {
-                incoming.fill(received);
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => {
-                incoming.release_if_empty();
-                Poll::Pending
-            }
-        }
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        poll_receive(&mut self.stream, &mut self.session.incoming, cx)
     }
 
     /// Reads plaintext. `writing` is the context of what is sent meanwhile: for halves of two tasks it wakes both.
@@ -262,6 +209,59 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
             _ => Poll::Ready(Ok(record.len())),
         }
     }
+
+    fn poll_write_gathered(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut used = buffers.iter().filter(|buffer| !buffer.is_empty());
+        let Some(first) = used.next() else { return Poll::Ready(Ok(0)) };
+        if first.len() >= RECORD_BYTES || used.next().is_none() {
+            return self.poll_write_record(cx, first);
+        }
+        // Before the copy, which would be in vain.
+        ready!(self.poll_send(cx))?;
+        let mut gathered = Buffer::default();
+        for buffer in buffers {
+            let free = RECORD_BYTES - gathered.filled().len();
+            gathered.append(&buffer[..buffer.len().min(free)]);
+        }
+        self.poll_write_record(cx, gathered.filled())
+    }
+}
+
+/// Reads from a stream to a buffer of records. A buffer that waits keeps no more memory than the bytes that are in it.
+pub(crate) fn poll_receive<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    incoming: &mut Buffer,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let waiting = incoming.filled().len();
+    if waiting >= INCOMING_BYTES {
+        return Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("TLS failed: the peer has sent {waiting} bytes that make up no message"),
+        )));
+    }
+    // A record that has begun fits into what is leased. More is needed only for long handshake messages.
+    let least = if waiting < BUFFER_BYTES { BUFFER_BYTES - waiting } else { RECORD_BYTES };
+    let received = Pin::new(stream).poll_read(cx, incoming.spare(least));
+    match received {
+        Poll::Ready(Ok(0)) => {
+            incoming.release_if_empty();
+            Poll::Ready(Err(truncated()))
+        }
+        Poll::Ready(Ok(received)) => {
+            incoming.fill(received);
+            Poll::Ready(Ok(()))
+        }
+        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        Poll::Pending => {
+            incoming.settle();
+            Poll::Pending
+        }
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
@@ -285,26 +285,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let mut used = buffers.iter().filter(|buffer| !buffer.is_empty());
-        let Some(first) = used.next() else { return Poll::Ready(Ok(0)) };
-        if first.len() >= RECORD_BYTES || used.next().is_none() {
-            return this.poll_write_record(cx, first);
-        }
-        // Before the copy, which would be in vain.
-        ready!(this.poll_send(cx))?;
-        let mut gathered = Buffer::default();
-        for buffer in buffers {
-            let free = RECORD_BYTES - gathered.filled().len();
-            gathered.append(&buffer[..buffer.len().min(free)]);
-        }
-        this.poll_write_record(cx, gathered.filled())
+        budget::poll_in_turn(cx, |cx| self.get_mut().poll_write_gathered(cx, buffers))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        ready!(this.poll_send(cx))?;
-        Pin::new(&mut this.stream).poll_flush(cx)
+        budget::poll_in_turn(cx, |cx| {
+            let this = self.get_mut();
+            ready!(this.poll_send(cx))?;
+            Pin::new(&mut this.stream).poll_flush(cx)
+        })
     }
 
     /// Sends the rest and close_notify, then closes the stream below.
@@ -338,6 +327,7 @@ impl<S: fmt::Debug> fmt::Debug for TlsStream<S> {
             .field("version", &self.version())
             .field("is_peer_closed", &self.session.is_peer_closed)
             .field("is_closed", &self.session.is_closed)
+            .field("buffer_bytes", &self.session.memory())
             .finish_non_exhaustive()
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn route_of(
 ) -> Result<Route, ClientError> {
     let options = &client.options;
     if origin.is_encrypted() && !options.tls.is_there() {
-        return Err(ClientError::request("the client has no TLS: set it with `Client::builder().tls(…)`"));
+        return Err(ClientError::request(
+            "the client has no TLS: make it by `Client::https()` (feature `tls-system-roots` of convoke-http), or with \
+             `Client::builder().tls(…)` (feature `tls`)",
+        ));
     }
     if head.method == Method::CONNECT {
         return Err(ClientError::request("a tunnel is opened with `Proxy`, and not by a request"));

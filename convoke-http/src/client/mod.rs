@@ -29,6 +29,9 @@
 //! sim.run();
 //! ```
 //!
+//! For `https`, [`Client::https`] trusts what the operating system trusts (feature `tls-system-roots`), and
+//! [`ClientBuilder::tls`] takes a connector of `convoke-tls` with authorities of your own (feature `tls`).
+//!
 //! # The life of a client
 //!
 //! [`Client::run`] opens a scope for the connections, runs a body with a [`Client`], and closes it. The client can be cloned
@@ -58,7 +61,7 @@
 //   body.
 // - `send`: one request with its retries and redirects (`redirect`). `exchange`: one attempt of it, over one connection.
 // - `pool`: which connection. `places`: where it runs. `connection`: the task of a connection. `tls`, `tunnel`: how one is opened.
-// - `origin`, `route`, `proxy`, `basic`: where a request goes. `payload`: what it carries. `error`: how it fails.
+// - `origin`, `route`, `proxy`, `basic`: where a request goes. `payload`, `query`: what it carries. `error`: how it fails.
 
 mod alarm;
 mod basic;
@@ -71,6 +74,7 @@ mod payload;
 mod places;
 mod pool;
 mod proxy;
+mod query;
 mod redirect;
 mod request;
 mod response;
@@ -130,6 +134,29 @@ impl Client {
         ClientBuilder::new()
     }
 
+    /// Returns a builder with TLS, which trusts the authorities that the operating system trusts. It reads files: call it
+    /// once.
+    ///
+    /// # Errors
+    /// Fails if the system has no certificates.
+    ///
+    /// ```no_run
+    /// use std::io;
+    /// use convoke_http::Client;
+    ///
+    /// async fn page() -> io::Result<String> {
+    ///     Client::https()?
+    ///         .run(async |client| Ok(client.get("https://example.com/").send().await?.text().await?))
+    ///         .await
+    /// }
+    /// ```
+    #[cfg(feature = "tls-system-roots")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls-system-roots")))]
+    pub fn https() -> std::io::Result<ClientBuilder> {
+        let connector = convoke_tls::TlsConnector::new(convoke_tls::Roots::system()?)?;
+        Ok(Self::builder().tls(&connector))
+    }
+
     /// Runs a body with a client that has the default options, and closes the client.
     ///
     /// - *Completes with* the output of the body, when all connections have ended. Stopped, if the body was.
@@ -172,6 +199,11 @@ impl Client {
     /// Returns a builder for a PUT request.
     pub fn put<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
         self.method(Method::PUT, uri)
+    }
+
+    /// Returns a builder for a PATCH request.
+    pub fn patch<U: TryInto<Uri, Error: Into<http::Error>>>(&self, uri: U) -> RequestBuilder {
+        self.method(Method::PATCH, uri)
     }
 
     /// Returns a builder for a DELETE request.

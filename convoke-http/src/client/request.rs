@@ -16,6 +16,7 @@ use hyper::body::Body;
 use super::SharedClient;
 use super::error::ClientError;
 use super::payload::Payload;
+use super::query::with_query;
 use super::response::Response;
 use super::send::{Order, send};
 use crate::report::AnyError;
@@ -99,6 +100,41 @@ impl RequestBuilder {
     pub fn basic_auth(mut self, name: &str, password: &str) -> Self {
         let value = super::basic::basic(format!("{name}:{password}").as_bytes());
         self.order.head.headers.insert(http::header::AUTHORIZATION, value);
+        self
+    }
+
+    /// Adds a token (`Authorization: Bearer …`). One that cannot be in a header field is an error when the request is sent.
+    pub fn bearer_auth(mut self, token: &str) -> Self {
+        match HeaderValue::try_from(format!("Bearer {token}")) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                self.order.head.headers.insert(http::header::AUTHORIZATION, value);
+            }
+            Err(error) => self.error = self.error.or_else(|| Some(ClientError::request(error))),
+        }
+        self
+    }
+
+    /// Adds names and values to the query of the URI, percent-encoded, behind what is there.
+    ///
+    /// ```
+    /// use convoke_http::client::RequestBuilder;
+    /// use convoke_http::Client;
+    ///
+    /// fn search(client: &Client, words: &str, page: u32) -> RequestBuilder {
+    ///     // http://server/search?q=caf%C3%A9%20%26%20cake&page=2
+    ///     client.get("http://server/search").query([("q", words), ("page", &page.to_string())])
+    /// }
+    /// ```
+    pub fn query<N, V>(mut self, pairs: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        match with_query(&self.order.head.uri, pairs) {
+            Ok(uri) => self.order.head.uri = uri,
+            Err(error) => self.error = self.error.or_else(|| Some(ClientError::request(error))),
+        }
         self
     }
 

@@ -19,7 +19,6 @@ use super::alarm::Alarm;
 use super::error::{Cause, ClientError, Phase};
 use super::origin::Origin;
 use super::pool::Checkout;
-use crate::rt::FuturesStream;
 use crate::upgrade::Upgraded;
 
 /// A response whose body was not read yet. [`into_http`](Response::into_http) makes one of `http` of it.
@@ -153,7 +152,7 @@ impl Response {
     }
 
     /// Takes over the connection after a response with the status 101, or one to `CONNECT`: a stream of bytes in both directions.
-    /// The program closes it. The client does not wait for it.
+    /// The program closes it, with [`using`](convoke_task::using()). The client does not wait for it.
     ///
     /// - *Completes with* the stream; an error, if the server has not changed the protocol; or stopped.
     /// - *If dropped*, the connection is closed.
@@ -162,14 +161,17 @@ impl Response {
     /// ```
     /// use std::io;
     /// use convoke::io::write_all;
+    /// use convoke::prelude::*;
     /// use convoke_http::Client;
     /// use http::header::{CONNECTION, UPGRADE};
     ///
     /// async fn say_hello(client: &Client) -> io::Result<()> {
     ///     let request = client.get("http://server/chat").header(CONNECTION, "upgrade");
     ///     let response = request.header(UPGRADE, "chat").send().await?;
-    ///     let mut chat = response.upgrade().await?;
-    ///     write_all(&mut chat, b"hello\n").await
+    ///     using(response.upgrade().await?, async |mut chat| {
+    ///         write_all(&mut *chat, b"hello\n").await
+    ///     })
+    ///     .await
     /// }
     /// ```
     pub async fn upgrade(self) -> Result<Upgraded, ClientError> {
@@ -177,7 +179,7 @@ impl Response {
         let origin = body.origin.clone();
         let response = http::Response::from_parts(head, ());
         match stoppable(upgrade::on(response)).await {
-            Ok(upgraded) => Ok(FuturesStream::new(upgraded)),
+            Ok(upgraded) => Ok(Upgraded::new(upgraded)),
             Err(error) => Err(ClientError::failed(Phase::Body, error).of(&origin, true)),
         }
     }

@@ -1,4 +1,4 @@
-//! Hyper's traits on Convoke: streams, timers, an executor. For code that drives hyper's connections itself;
+//! Hyper's traits on Convoke: streams, timers, an executor, and a connector of tower. For code that drives hyper's connections itself;
 //! [`Server`](crate::Server) does so with these.
 //!
 //! ```
@@ -24,11 +24,16 @@
 //! }
 //! ```
 
+#[cfg(feature = "tower")]
+mod connector;
 mod executor;
 mod futures_stream;
 mod hyper_io;
 mod timer;
 
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use connector::Connector;
 pub use executor::ScopeExecutor;
 pub use futures_stream::FuturesStream;
 pub use hyper_io::HyperIo;

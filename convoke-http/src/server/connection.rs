@@ -31,6 +31,9 @@ pub(super) async fn serve_connection<S: HttpService, K: Kind>(
 ) {
     // Responses are written as a whole. An error means that it is no TCP socket, or that it is gone.
     _ = stream.set_option(SocketOption::NoDelay(true));
+    if let Some(time) = server.limits.probes_after() {
+        _ = stream.set_option(SocketOption::KeepAlive(Some(time)));
+    }
     // A stop ends what follows at once: the client has not asked for anything yet.
     match begin(&server, stream).await {
         Ok(Some((stream, protocol, agreed))) => converse(server, stream, protocol, agreed, peer).await,
@@ -74,7 +77,8 @@ async fn converse<S, T>(
         let upgrades = upgrades.supervise(move |failure: ChildFailure<AnyError>| {
             reporting.report(Report::Upgraded { peer: client.clone(), error: failure.to_string().into() });
         });
-        let connection = Connection::new(peer, agreed.is_encrypted, stop.clone(), upgrades);
+        let drain = server.announced.clone().unwrap_or_else(|| stop.clone());
+        let connection = Connection::new(peer, agreed.is_encrypted, drain, upgrades);
         let grace = server.grace;
         let requests = serve_requests(server, stream, protocol, connection.clone(), stop);
         with_local(&CONNECTION, connection, shield(requests).grace(grace)).await;

@@ -48,6 +48,12 @@ fn builder<E: Clone, S>(streams: E, server: &SharedServer<S>) -> Builder<E> {
         .timer(ConvokeTimer)
         .auto_date_header(!server.has_own_clock)
         .max_concurrent_streams(limits.streams)
+        .initial_stream_window_size(limits.stream_window_bytes)
+        .initial_connection_window_size(limits.connection_window_bytes)
+        // Hyper does not take more than that.
+        .max_send_buf_size(limits.send_bytes.min(u32::MAX as usize))
+        .keep_alive_interval(limits.probes_after())
+        .keep_alive_timeout(limits.probe_time)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder
 }

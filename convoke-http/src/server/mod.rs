@@ -40,12 +40,13 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use convoke_core::Panic;
+use convoke_core::{Panic, StopToken};
 pub use convoke_net::net::Serving;
 use convoke_net::net::{
     Accepting, DEFAULT_CONNECTIONS, DRAIN_GRACE, Kind, ListenAt, ListenOptions, SocketStream,
     serve as serve_connections,
 };
+use convoke_task::{current, shield};
 use http::{Request, Response};
 use hyper::body::Body;
 use hyper::service::service_fn;
@@ -90,6 +91,9 @@ where
 }
 
 /// The end of a handler whose client has gone.
+///
+/// A client that ends its side of the connection after a request (half-close: `nc -N`, some health checks) counts as gone, by
+/// HTTP/1: nobody can tell it from one that was closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnHangUp {
@@ -109,7 +113,7 @@ pub enum OnHangUp {
 ///   stop, and its clean-up is awaited: see [`OnHangUp`]. A panic or an error of a handler is answered with 500 and
 ///   [reported](Server::report); other requests go on.
 /// - **Limits**: see [`Limits`].
-/// - **Stop.** Listeners close at once, and so do idle connections. Requests that have begun go on for the
+/// - **Stop.** If the drain is [announced](Server::announce), the server goes on for that time. Then listeners close at once, and so do idle connections. Requests that have begun go on for the
 ///   [grace period](Server::grace), and hear of it through [`Drain`](crate::Drain). Then they are asked to stop, and their
 ///   clean-up is awaited. [Upgraded](crate::upgrade()) connections hear the stop at once.
 ///
@@ -160,6 +164,7 @@ pub struct Server<L: ListenAt, S> {
     limits: Limits,
     request_time: Option<Duration>,
     on_hang_up: OnHangUp,
+    announce: Duration,
     grace: Duration,
     accepting: Option<Accepting>,
     options: ListenOptions,
@@ -181,6 +186,8 @@ struct SharedServer<S> {
     request_time: Option<Duration>,
     on_hang_up: OnHangUp,
     grace: Duration,
+    /// The stop of the server's task, if the drain is announced: connections are shielded from it for that time.
+    announced: Option<StopToken>,
     tls: Tls,
     report: OnReport,
     on_request: Option<OnRequest>,
@@ -216,6 +223,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
             limits: Limits::new(),
             request_time: None,
             on_hang_up: OnHangUp::default(),
+            announce: Duration::ZERO,
             grace: DRAIN_GRACE,
             accepting: None,
             options: ListenOptions::new(),
@@ -253,6 +261,38 @@ impl<L: ListenAt, S> Server<L, S> {
     /// Sets what becomes of a handler whose client has gone: it is stopped by default.
     pub fn on_hang_up(mut self, on_hang_up: OnHangUp) -> Self {
         self.on_hang_up = on_hang_up;
+        self
+    }
+
+    /// Sets for how long the server goes on as before after a stop request: it accepts connections, answers requests, and
+    /// [`Drain`](crate::Drain) says that the drain has begun. Then it drains. Zero by default.
+    ///
+    /// For servers behind a load balancer that asks a readiness probe: in this time the probe answers 503, and the load
+    /// balancer sends no more clients. Set it to somewhat more than the balancer takes to notice. The time comes on top of the
+    /// [grace period](Server::grace); both together must be shorter than that of `#[convoke::main]`, which is 30 seconds
+    /// by default.
+    ///
+    /// ```
+    /// use std::io;
+    /// use std::time::Duration;
+    /// use convoke_http::{Connection, RequestBody, serve};
+    /// use http::{Request, Response, StatusCode};
+    ///
+    /// async fn answer(request: Request<RequestBody>) -> io::Result<Response<String>> {
+    ///     let drains = Connection::current().is_some_and(|connection| connection.drain().has_begun());
+    ///     let mut answer = Response::new("hello".to_owned());
+    ///     if drains && request.uri().path() == "/ready" {
+    ///         *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    ///     }
+    ///     Ok(answer)
+    /// }
+    ///
+    /// async fn run() -> io::Result<()> {
+    ///     serve("127.0.0.1:7000", answer).announce(Duration::from_secs(10)).await
+    /// }
+    /// ```
+    pub fn announce(mut self, time: Duration) -> Self {
+        self.announce = time;
         self
     }
 
@@ -343,6 +383,7 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
             request_time: self.request_time,
             on_hang_up: self.on_hang_up,
             grace: self.grace,
+            announced: (!self.announce.is_zero()).then(current::stop_token),
             tls: self.tls,
             report: self.report.clone(),
             on_request: self.on_request,
@@ -365,7 +406,11 @@ impl<L: ListenAt, S: HttpService> Server<L, S> {
         if let Some(on_listening) = self.on_listening {
             connections = connections.on_listening(on_listening);
         }
-        connections.await
+        if self.announce.is_zero() {
+            connections.await
+        } else {
+            shield(connections).grace(self.announce).await
+        }
     }
 }
 
@@ -389,6 +434,7 @@ impl<L: ListenAt, S> fmt::Debug for Server<L, S> {
             .field("limits", &self.limits)
             .field("request_time", &self.request_time)
             .field("on_hang_up", &self.on_hang_up)
+            .field("announce", &self.announce)
             .field("grace", &self.grace)
             .field("tls", &self.tls)
             .finish_non_exhaustive()

@@ -173,3 +173,56 @@ fn a_client_whose_request_is_incomplete_is_waited_for_in_the_grace_period_only()
         .await
     });
 }
+
+/// Says whether the server takes more clients; any other page after three seconds.
+async fn probed(request: Request<RequestBody>) -> io::Result<Response<String>> {
+    let mut answer = Response::new("answered".to_owned());
+    match request.uri().path() {
+        "/ready" if Connection::current().unwrap().drain().has_begun() => {
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        "/ready" => {}
+        "/drain" => Connection::current().unwrap().drain().begun().await,
+        _ => sleep(seconds(3)).await,
+    }
+    Ok(answer)
+}
+
+#[test]
+fn a_drain_that_is_announced_is_told_to_readiness_probes_before_it_begins() {
+    simulated(|| async {
+        let listener = listener().await?;
+        scope(async |s| {
+            let server = serve(listener, probed).announce(seconds(10)).grace(seconds(5));
+            let server = s.spawn_future(server.into_future());
+            let (mut early, mut poll) = (Client::connect().await?, Client::connect().await?);
+            assert_eq!(early.get("/ready").await?.status, 200);
+            poll.send("GET /drain HTTP/1.1\r\nhost: s\r\n\r\n").await?;
+            sleep(seconds(1)).await;
+            let begun = now();
+            let clients = async {
+                // Waits for the drain hear of it at once. Everything else is as before, also for new clients.
+                assert_eq!((poll.answer().await?.status, now() - begun), (200, seconds(0)));
+                for second in 1..10 {
+                    assert_eq!(Client::connect().await?.get("/ready").await?.status, 503);
+                    assert_eq!(early.get("/ready").await?.status, 503);
+                    sleep(seconds(second).saturating_sub(now() - begun)).await;
+                }
+                let mut late = Client::connect().await?;
+                let answer = late.get("/page").await?;
+                assert_eq!(
+                    (answer.status, now() - begun),
+                    (200, seconds(12)),
+                    "it is drained, and not cut off"
+                );
+                assert!(TcpStream::connect("127.0.0.1:80").await.is_err(), "the listener is closed");
+                assert_eq!((early.rest().await, late.rest().await), (String::new(), String::new()));
+                io::Result::Ok(())
+            };
+            join((stop(server), clients)).await.1?;
+            assert_eq!(now() - begun, seconds(12));
+            Ok(())
+        })
+        .await
+    });
+}

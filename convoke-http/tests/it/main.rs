@@ -6,6 +6,7 @@ mod client;
 mod conformance;
 mod cores;
 mod dates;
+mod dead_peers;
 mod deadlines;
 mod dormant;
 mod drain;
@@ -28,3 +29,4 @@ mod tls;
 #[cfg(feature = "tower")]
 mod tower;
 mod upgrades;
+mod windows;

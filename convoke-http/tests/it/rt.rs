@@ -54,3 +54,54 @@ fn bytes_pass_through_both_adapters_into_memory_that_is_not_initialised() {
         Ok(())
     });
 }
+
+#[cfg(feature = "tower")]
+#[test]
+fn a_connector_of_tower_connects_to_the_host_of_a_uri() {
+    use std::io;
+
+    use bytes::Bytes;
+    use convoke::prelude::*;
+    use convoke_http::rt::{Connector, ScopeExecutor};
+    use convoke_http::serve;
+    use http::{Request, Uri};
+    use http_body_util::{BodyExt, Full};
+    use hyper::client::conn::http1;
+    use hyper::rt::{Executor, Write};
+    use tower::{Service, ServiceExt};
+
+    use crate::harness::{beside, listener, path};
+
+    /// Sends a request, as a client of hyper-util does: by any connector and any executor.
+    async fn fetch<C, E>(connector: C, executor: E, uri: Uri) -> io::Result<Bytes>
+    where
+        C: Service<Uri, Response: Read + Write + Unpin + Send + 'static, Error: Into<io::Error>>,
+        E: Executor<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
+    {
+        let stream = connector.oneshot(uri.clone()).await.map_err(Into::into)?;
+        let (mut sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
+        executor.execute(Box::pin(async { _ = connection.await }));
+        let request = Request::get(uri).header("host", "server").body(Full::<Bytes>::default()).unwrap();
+        let answer = sender.send_request(request).await.map_err(io::Error::other)?;
+        Ok(answer.into_body().collect().await.map_err(io::Error::other)?.to_bytes())
+    }
+
+    simulated(|| async {
+        beside(serve(listener().await?, path), async {
+            scope(async |s| {
+                for uri in ["http://127.0.0.1/page", "https://127.0.0.1:80/page"] {
+                    let executor = ScopeExecutor::new(s.clone());
+                    let page = fetch(Connector::new(), executor, Uri::from_static(uri)).await?;
+                    assert!(page.ends_with(b"/page"), "{page:?}");
+                }
+                let error = Connector::new().oneshot(Uri::from_static("/page")).await.unwrap_err();
+                assert_eq!(error.to_string(), "`/page` has no host to connect to");
+                let error = Connector::new().oneshot(Uri::from_static("http://127.0.0.1:81/")).await;
+                assert_eq!(error.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+                io::Result::Ok(())
+            })
+            .await
+        })
+        .await
+    });
+}

@@ -1,13 +1,16 @@
 //! HTTPS: both sides agree on a protocol.
 
+use std::future::IntoFuture;
+
 use convoke::net::TcpStream;
 use convoke::prelude::*;
+use convoke::time::now;
 use convoke_http::{ALPN, Connection, RequestBody, serve};
 use convoke_tls::{Identity, Roots, TlsAcceptor, TlsConnector};
 use http::{Request, Response, StatusCode};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
-use crate::harness::{Log, ask, beside, http2, listener, seconds, simulated};
+use crate::harness::{Log, ask, beside, http2, listener, seconds, simulated, stop};
 
 /// A certificate, as its server and its clients see it.
 pub(crate) fn certificate() -> (Identity, Roots) {
@@ -118,4 +121,96 @@ fn a_client_without_tls_is_reported_and_others_are_served() {
             Ok(())
         }
     });
+}
+
+#[test]
+fn silent_clients_keep_nobody_from_a_server() {
+    let (identity, roots) = certificate();
+    let acceptor = TlsAcceptor::builder(identity).alpn(ALPN).build().unwrap();
+    let connector = TlsConnector::builder(roots).alpn(ALPN).build().unwrap();
+    simulated(move || {
+        let (acceptor, connector) = (acceptor.clone(), connector.clone());
+        async move {
+            let server = serve(listener().await?, is_encrypted).tls(acceptor).report(|_| ());
+            beside(server, async {
+                let mut silent = Vec::new();
+                for number in 0..=2 * convoke_tls::HANDSHAKES {
+                    let stream = TcpStream::connect("127.0.0.1:80").await?;
+                    // Every other one begins a record.
+                    stream.write_all(&[22, 3, 1, 2, 0, 1][..number % 2 * 6]).await?;
+                    silent.push(stream);
+                }
+                sleep(seconds(1)).await;
+                let begun = now();
+                scope(async |s| {
+                    let stream = TcpStream::connect("127.0.0.1:80").await?;
+                    let client = http2(&s, connector.connect("server", stream).await?).await?;
+                    assert_eq!(ask(&client, "/").await?.0, StatusCode::OK);
+                    std::io::Result::Ok(())
+                })
+                .await?;
+                assert_eq!(now() - begun, seconds(0));
+                // They have the time of a handshake.
+                for stream in silent {
+                    while stream.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {}
+                }
+                assert!(now() - begun < seconds(11), "{:?}", now() - begun);
+                Ok(())
+            })
+            .await
+        }
+    });
+}
+
+#[test]
+fn a_request_that_has_begun_is_answered_by_tls_when_the_server_drains() {
+    for alpn in ALPN {
+        let (identity, roots) = certificate();
+        let acceptor = TlsAcceptor::builder(identity).alpn(ALPN).build().unwrap();
+        let connector = TlsConnector::builder(roots).alpn([alpn]).build().unwrap();
+        simulated(move || {
+            let (acceptor, connector) = (acceptor.clone(), connector.clone());
+            async move {
+                let slow = async |_: Request<RequestBody>| {
+                    sleep(seconds(5)).await;
+                    std::io::Result::Ok(Response::new("finished".to_owned()))
+                };
+                let listener = listener().await?;
+                scope(async |s| {
+                    let server = s.spawn_future(serve(listener, slow).tls(acceptor).into_future());
+                    let stream = TcpStream::connect("127.0.0.1:80").await?;
+                    let mut stream = connector.connect("server", stream).await?;
+                    let stopping = async {
+                        sleep(seconds(1)).await;
+                        stop(server).await;
+                    };
+                    if alpn == "h2" {
+                        let client = http2(&s, stream).await?;
+                        let (answer, ()) = join((ask(&client, "/"), stopping)).await;
+                        assert_eq!(answer?.1, "finished");
+                    } else {
+                        stream.write_all(b"GET / HTTP/1.1\r\nhost: server\r\n\r\n").await?;
+                        let (answer, ()) = join((read_to_end(&mut stream), stopping)).await;
+                        assert!(answer?.ends_with("finished"), "and then close_notify");
+                    }
+                    Ok(())
+                })
+                .await
+            }
+        });
+    }
+}
+
+/// Reads to close_notify. Any other end is an error.
+pub(crate) async fn read_to_end<S>(stream: &mut convoke_tls::TlsStream<S>) -> std::io::Result<String>
+where
+    S: futures_io::AsyncRead + futures_io::AsyncWrite + Unpin,
+{
+    let (mut all, mut bytes) = (Vec::new(), [0; 1024]);
+    loop {
+        match stream.read(&mut bytes).await? {
+            0 => return Ok(String::from_utf8(all).unwrap()),
+            count => all.extend_from_slice(&bytes[..count]),
+        }
+    }
 }

@@ -90,12 +90,12 @@ fn tls_that_is_required_and_not_there_is_an_error() {
 }
 
 /// Names the folder with the certificate in the process that the test below starts.
-#[cfg(feature = "system-roots")]
+#[cfg(feature = "tls-system-roots")]
 const FOLDER: &str = "CONVOKE_TEST_SYSTEM_ROOTS";
 
 /// The authorities of the system are those of a file, where OpenSSL's variable names one. It is read once, so the test is a process of its
 /// own.
-#[cfg(feature = "system-roots")]
+#[cfg(feature = "tls-system-roots")]
 #[test]
 fn the_authorities_of_the_system_are_trusted() {
     use std::{env, fs, process};

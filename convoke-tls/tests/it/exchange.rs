@@ -2,6 +2,10 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use convoke::io::{Closing, Duplex, copy, duplex, read_exact, write_all};
 use convoke::prelude::*;
@@ -114,6 +118,95 @@ async fn a_read_sends_what_a_write_has_left() {
         std::future::poll_fn(|cx| Pin::new(&mut far).poll_flush(cx)).await.unwrap();
     };
     assert_eq!(&join((ask, answer)).await.0, b"answer");
+}
+
+#[convoke::test(virtual_time)]
+async fn a_write_after_one_that_was_stopped_sends_what_was_accepted_before() {
+    // The pipe takes a part of the first record. Each of the next writes waits for the rest of it, and is stopped.
+    let (mut near, mut far) = pair(50).await;
+    write_all(&mut near, &[1; 1000]).await.unwrap();
+    for number in 2..5 {
+        let stopped = timeout(Duration::from_secs(1), write_all(&mut near, &[number; 1000])).await;
+        assert!(stopped.is_err(), "nobody reads");
+    }
+    let write = async {
+        write_all(&mut near, &[9; 1000]).await?;
+        std::future::poll_fn(|cx| Pin::new(&mut near).poll_close(cx)).await
+    };
+    let ((), heard) = try_join((write, read_to_end(&mut far))).await.unwrap();
+    assert!(heard == [[1; 1000], [9; 1000]].concat(), "what was accepted, in order, and no more");
+}
+
+/// A stream of another crate, which takes bytes for ever once it is told to.
+struct Endless {
+    below: Duplex,
+    swallows: Arc<AtomicBool>,
+}
+
+impl AsyncRead for Endless {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.below).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Endless {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.swallows.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        Pin::new(&mut self.below).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[convoke::test(virtual_time)]
+async fn writes_and_flushes_over_an_endless_stream_let_others_run() {
+    let authority = Authority::new();
+    let acceptor = TlsAcceptor::new(authority.identity("a.test")).unwrap();
+    let connector = TlsConnector::new(authority.roots()).unwrap();
+    for kind in ["write", "vectored", "flush"] {
+        let (below, far) = duplex(1 << 16);
+        let (swallows, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let near = Endless { below, swallows: swallows.clone() };
+        let (mut near, _far) =
+            try_join((connector.connect("a.test", near), acceptor.accept(far))).await.unwrap();
+        swallows.store(true, Ordering::Relaxed);
+        let ends = is_over.clone();
+        scope(async |s| {
+            s.spawn(async move {
+                let parts = [IoSlice::new(b"head"), IoSlice::new(b"body")];
+                for _ in 0..100_000 {
+                    if ends.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    std::future::poll_fn(|cx| match kind {
+                        "write" => Pin::new(&mut near).poll_write(cx, b"word").map_ok(drop),
+                        "vectored" => Pin::new(&mut near).poll_write_vectored(cx, &parts).map_ok(drop),
+                        _ => Pin::new(&mut near).poll_flush(cx),
+                    })
+                    .await
+                    .unwrap();
+                }
+                panic!("nobody else runs beside a {kind}");
+            });
+            for _ in 0..3 {
+                checkpoint().await;
+            }
+            is_over.store(true, Ordering::Relaxed);
+        })
+        .await;
+    }
 }
 
 #[convoke::test(virtual_time)]

@@ -9,7 +9,7 @@ use convoke_tls::{Identity, Roots, TlsAcceptor, TlsConnector, TlsError, TlsStrea
 
 use crate::certificates::Authority;
 
-type Stream = TlsStream<Duplex>;
+pub(crate) type Stream = TlsStream<Duplex>;
 
 /// Does a handshake over a pipe; both results.
 pub(crate) async fn shake(
@@ -21,7 +21,7 @@ pub(crate) async fn shake(
     join((connector.connect(name, near), acceptor.accept(far))).await
 }
 
-fn tls_error(error: &io::Error) -> &TlsError {
+pub(crate) fn tls_error(error: &io::Error) -> &TlsError {
     error.get_ref().and_then(|inner| inner.downcast_ref()).unwrap_or_else(|| panic!("no TlsError: {error:?}"))
 }
 
@@ -105,58 +105,6 @@ async fn a_silent_client_is_given_up_in_time() {
     assert_eq!(error.to_string(), "the client has not finished the TLS handshake within 3s");
     assert_eq!(convoke::time::now() - begun, Duration::from_secs(3));
     drop(near);
-}
-
-#[convoke::test(virtual_time)]
-async fn handshakes_beyond_the_limit_wait_for_their_turn() {
-    let authority = Authority::new();
-    let acceptor = TlsAcceptor::builder(authority.identity("a.test"))
-        .handshakes(1)
-        .handshake_time(Duration::from_secs(5))
-        .build()
-        .unwrap();
-    let connector = TlsConnector::new(authority.roots()).unwrap();
-    let (_silent, far) = duplex(64);
-    let begun = convoke::time::now();
-    let (first, (client, second)) =
-        join((acceptor.accept(far), shake(&acceptor, &connector, "a.test"))).await;
-    assert_eq!(first.unwrap_err().kind(), io::ErrorKind::TimedOut);
-    assert!(client.is_ok() && second.is_ok());
-    assert_eq!(convoke::time::now() - begun, Duration::from_secs(5), "it came after the silent one");
-}
-
-#[convoke::test(virtual_time)]
-async fn a_second_handshake_resumes_the_session() {
-    let authority = Authority::new();
-    let acceptor = TlsAcceptor::new(authority.identity("a.test")).unwrap();
-    let connector = TlsConnector::new(authority.roots()).unwrap();
-    for is_resumed in [false, true] {
-        let (client, server) = shake(&acceptor, &connector, "a.test").await;
-        let (mut client, mut server) = (client.unwrap(), server.unwrap());
-        // The ticket comes with the first bytes.
-        write_all(&mut server, b"!").await.unwrap();
-        read_exact(&mut client, &mut [0]).await.unwrap();
-        assert_eq!((client.is_resumed(), server.is_resumed()), (is_resumed, is_resumed));
-    }
-}
-
-#[convoke::test(virtual_time)]
-async fn a_reload_serves_the_new_certificate_and_keeps_open_connections() {
-    let (before, after) = (Authority::new(), Authority::new());
-    let acceptor = TlsAcceptor::new(before.identity("a.test")).unwrap();
-    let old = TlsConnector::builder(before.roots()).remember_sessions(false).build().unwrap();
-    let new = TlsConnector::builder(after.roots()).remember_sessions(false).build().unwrap();
-    let (client, server) = shake(&acceptor, &old, "a.test").await;
-    let (mut client, mut server) = (client.unwrap(), server.unwrap());
-    assert!(shake(&acceptor, &new, "a.test").await.0.is_err());
-
-    acceptor.reload(after.identity("a.test")).unwrap();
-    assert!(shake(&acceptor, &new, "a.test").await.0.is_ok());
-    assert!(shake(&acceptor, &old, "a.test").await.0.is_err());
-    write_all(&mut client, b"still here").await.unwrap();
-    let mut heard = [0; 10];
-    read_exact(&mut server, &mut heard).await.unwrap();
-    assert_eq!(&heard, b"still here");
 }
 
 #[test]

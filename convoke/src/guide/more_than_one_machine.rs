@@ -54,9 +54,10 @@
 //! # Readiness
 //!
 //! *Ready* is not *alive*. A process is ready when it can do work: its pool has reached the database. It is not ready from the moment
-//! when it is asked to stop, although it still answers: the load balancer must send new requests elsewhere before the listener is gone.
-//! In a handler of `convoke-http`, `Connection::drain` tells whether the server drains; a readiness probe answers 503 then. Keep the
-//! check of the database out of the liveness probe: if the database is down, restarting every process does not help it.
+//! when it is asked to stop, and must still answer for a while: the load balancer notices only at its next probe, and until then it sends
+//! clients. A server of `convoke-http` closes its listener at once, unless it is told to announce its drain: with
+//! `Server::announce(Duration::from_secs(10))` it goes on for that time, and `Connection::drain` tells its readiness probe to answer 503. The
+//! time belongs to those that the orchestrator has to wait for. Keep the check of the database out of the liveness probe: if the database is down, restarting every process does not help it.
 //!
 //! # Leases
 //!

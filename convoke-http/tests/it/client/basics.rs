@@ -226,3 +226,31 @@ fn many_requests_share_one_connection_by_http2() {
         beside(serve(listener().await?, slow), client).await
     });
 }
+
+#[test]
+fn queries_are_encoded_and_tokens_are_sent() {
+    /// Answers with the method, the target and the token.
+    async fn mirror(request: Request<RequestBody>) -> io::Result<http::Response<String>> {
+        let token = request.headers().get("authorization").map_or("", |value| value.to_str().unwrap());
+        let target = request.uri().path_and_query().unwrap();
+        Ok(http::Response::new(format!("{} {target} {token}", request.method())))
+    }
+
+    simulated(|| async {
+        let client = Client::run(async |client| {
+            let uri = "http://127.0.0.1";
+            let request = client.patch(uri).query([("q", "café & cake"), ("page", "2")]).bearer_auth("a.b-c");
+            let text = request.send().await?.text().await?;
+            assert_eq!(text, "PATCH /?q=caf%C3%A9%20%26%20cake&page=2 Bearer a.b-c");
+            // Behind what is there.
+            let request = client.get(format!("{uri}/a?x=1")).query([("y", "/=?".to_owned())]);
+            assert_eq!(request.query([("z", "")]).send().await?.text().await?, "GET /a?x=1&y=%2F%3D%3F&z= ");
+            let none: [(&str, &str); 0] = [];
+            assert_eq!(client.get(uri).query(none).send().await?.text().await?, "GET / ");
+            let error = client.get(uri).bearer_auth("line\nbreak").send().await.unwrap_err();
+            assert!(!error.may_have_been_processed() && !error.to_string().contains("break"), "{error}");
+            Ok(())
+        });
+        beside(serve(listener().await?, mirror), client).await
+    });
+}

@@ -13,7 +13,9 @@ mod redirects;
 mod retries;
 mod scripted;
 mod stops;
+#[cfg(feature = "tls")]
+mod system_roots;
 mod timeouts;
 #[cfg(feature = "tls")]
-mod tls;
+pub(crate) mod tls;
 mod upgrades;

@@ -146,3 +146,50 @@ fn the_deadline_of_the_task_holds_too() {
         })
     });
 }
+
+#[test]
+fn a_host_that_does_not_answer_ends_the_time_for_connecting() {
+    use convoke::sim::explore_seeds;
+
+    explore_seeds(0..5, |sim| {
+        sim.host("server")
+            .daemon()
+            .run(async || convoke_http::serve("0.0.0.0:80", crate::harness::path).await);
+        sim.host("client").run(async || {
+            Client::builder()
+                .connect_time(seconds(4))
+                .run(async |client| {
+                    sleep(seconds(1)).await;
+                    let begun = now();
+                    let error = client.get("http://server/").send().await.unwrap_err();
+                    assert_eq!((error.phase(), error.is_timeout()), (Phase::Connect, true), "{error}");
+                    assert_eq!(now() - begun, seconds(4));
+                    assert!(!error.may_have_been_processed());
+                    io::Result::Ok(())
+                })
+                .await
+        });
+        sim.at(seconds(0), |sim| sim.partition("server", "client"));
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn a_proxy_that_opens_no_tunnel_ends_the_time_for_it() {
+    let connector = super::tls::connector(&super::tls::certificate());
+    simulated(move || {
+        let silent = async |_, mut peer: Peer| {
+            assert!(peer.head().await?.starts_with("connect example.com:443 http/1.1\r\n"));
+            peer.keep_silent().await
+        };
+        let proxy = convoke_http::client::Proxy::all("http://127.0.0.1:80").unwrap();
+        let builder = Client::builder().tls(&connector).proxy(proxy).connect_time(seconds(4));
+        scripted(builder, silent, async |client, _| {
+            let begun = now();
+            let error = client.get("https://example.com/").send().await.unwrap_err();
+            assert_eq!((error.phase(), error.is_timeout()), (Phase::Proxy, true), "{error}");
+            assert_eq!(now() - begun, seconds(4));
+            Ok(())
+        })
+    });
+}
