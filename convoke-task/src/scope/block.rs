@@ -364,8 +364,7 @@ impl<O> Block<O> {
     }
 }
 
-// SAFETY: `listener` below always borrows the field of that name, which nothing replaces: `Block` lies behind a counted
-// pointer.
+// SAFETY: `listener` always borrows the field of that name, which nothing replaces: a `Block` lies behind counted pointers.
 unsafe impl<O> HearsStop for Block<O> {
     fn listener(&self) -> &StopListener {
         &self.listener

@@ -44,7 +44,7 @@ impl Names for Lawless {
                     let _panics = PanicsWhenDropped;
                     Ok(here)
                 }
-                "never" => Ok(forever().await),
+                "never" => forever().await,
                 "asks itself" => resolve((host, 1)).await,
                 "ignores its stop" => {
                     while catch_stopped(checkpoint()).await.is_ok() {}

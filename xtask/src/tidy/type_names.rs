@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_number_of_a_variant_must_be_written() {
-        let code = "enum A { X, Y }\nenum B { X = 1 }\nfn f() { A::X as u8; self as usize; B::X as u8; A::MAX as u8; x as u8; A::X as C }";
-        assert_eq!(numbers_of_variants(code), ["A::X as u8", "self as usize"]);
+        let code = "enum One { Xa, Ya }\nenum Two { Xa = 1 }\n\
+            fn f() { One::Xa as u8; self as usize; Two::Xa as u8; One::MAX as u8; x as u8; One::Xa as Two }";
+        assert_eq!(numbers_of_variants(code), ["One::Xa as u8", "self as usize"]);
     }
 }
