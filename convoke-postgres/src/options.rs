@@ -96,7 +96,8 @@ impl PoolOptions {
     }
 
     /// Encrypts the connections, as the `sslmode` of the configuration says: `prefer`, the default, does so if the server
-    /// can; `require` refuses one that cannot.
+    /// can; `require` refuses one that cannot. Hosted databases have an authority of their own, or one that the operating system
+    /// trusts: those are `Roots::system()`, with the feature `tls-system-roots`.
     ///
     /// ```no_run
     /// use convoke_postgres::{Error, PoolOptions};
