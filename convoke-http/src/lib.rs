@@ -78,7 +78,7 @@
 //! | --- | --- | --- |
 //! | [`connections`](Server::connections) | 16,384 | waits in the backlog |
 //! | [`requests`](Limits::requests) of all connections | 16,384 | is answered with 503 |
-//! | TLS handshake: time, number at a time | 10 s, 256 | is disconnected; waits |
+//! | TLS handshake: time, number in a turn | 10 s, 256 | is disconnected; waits for its turn |
 //! | [`streams`](Limits::streams) of a connection by HTTP/2 | 100 | waits, as it was told |
 //! | [`stream_window_bytes`](Limits::stream_window_bytes), [`connection_window_bytes`](Limits::connection_window_bytes) | 256 KiB, 1 MiB | waits, as it was told |
 //! | [`send_bytes`](Limits::send_bytes) of a response by HTTP/2 | 64 KiB | is not asked for: the handler waits |

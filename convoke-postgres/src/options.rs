@@ -118,7 +118,8 @@ impl PoolOptions {
     }
 
     /// Encrypts the connections, as the `sslmode` of the configuration says: `prefer`, the default, does so if the server
-    /// can; `require` refuses one that cannot.
+    /// can; `require` refuses one that cannot. Hosted databases have an authority of their own, or one that the operating system
+    /// trusts: those are `Roots::system()`, with the feature `tls-system-roots`.
     ///
     /// Hosted databases have a certificate of an authority of their own, which is given as a file, or of one that the operating system
     /// trusts: `Roots::system()`, with the feature `tls-system-roots`.

@@ -116,7 +116,11 @@ fn an_upgraded_connection_whose_client_does_not_read_ends_with_the_drain() {
 
         let talk = async |mut request: Request<RequestBody>| {
             let talking = async |stream| {
-                using(Talkative(stream), async |_| io::Result::Ok(sleep(seconds(3600)).await)).await
+                let body = using(Talkative(stream), async |_| {
+                    sleep(seconds(3600)).await;
+                    io::Result::Ok(())
+                });
+                body.await
             };
             upgrade(&mut request, talking).map_err(io::Error::other)?;
             let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);

@@ -1,4 +1,4 @@
-//! What a connection by HTTP/2 may have in memory: windows for bodies of requests, buffers for those of responses.
+//! The memory that a connection by HTTP/2 may take: windows for bodies of requests, buffers for those of responses.
 
 use std::io;
 use std::sync::Arc;

@@ -57,7 +57,8 @@
 //! when it is asked to stop, and must still answer for a while: the load balancer notices only at its next probe, and until then it sends
 //! clients. A server of `convoke-http` closes its listener at once, unless it is told to announce its drain: with
 //! `Server::announce(Duration::from_secs(10))` it goes on for that time, and `Connection::drain` tells its readiness probe to answer 503. The
-//! time belongs to those that the orchestrator has to wait for. Keep the check of the database out of the liveness probe: if the database is down, restarting every process does not help it.
+//! time belongs to those that the orchestrator has to wait for. Keep the check of the database out of the liveness probe: if the
+//! database is down, restarting every process does not help it.
 //!
 //! # Leases
 //!
