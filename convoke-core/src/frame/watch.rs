@@ -23,7 +23,7 @@ pub struct StopWatch {
 impl Drop for StopWatch {
     #[inline]
     fn drop(&mut self) {
-        if self.registered.is_some() {
+        if self.is_registered() {
             self.unregister();
         }
     }
@@ -38,6 +38,12 @@ impl StopWatch {
     #[inline]
     pub const fn new() -> Self {
         Self { registered: ManuallyDrop::new(None) }
+    }
+
+    /// Returns true if a waker is registered: if there is something to drop.
+    #[inline]
+    pub fn is_registered(&self) -> bool {
+        self.registered.is_some()
     }
 
     /// Registers the waker of a future that is about to wait, unless it is the task's own: it is then called

@@ -14,7 +14,7 @@ use convoke_core::{Outcome, Panic};
 
 use crate::frame_queue::FrameQueue;
 use crate::pinned::is_there;
-use crate::region::{BodyMark, Region};
+use crate::region::{BodyMark, PlainRegion};
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 use convoke_core::raw::{budget, visit_step};
@@ -58,7 +58,7 @@ impl<F: Future> Lanes<F> {
 
     /// Puts a future into a free lane, and polls it. Returns its outcome, if it has ended.
     #[inline]
-    pub(super) fn start(&mut self, future: F, number: u64, region: &Region) -> Option<Ended<F::Output>> {
+    pub(super) fn start(&mut self, future: F, number: u64, region: &PlainRegion) -> Option<Ended<F::Output>> {
         let index = match self.free.pop() {
             Some(index) => {
                 let lane = &mut self.lanes[index];
@@ -92,7 +92,7 @@ impl<F: Future> Lanes<F> {
     /// Polls the lanes of the round, until a future ends, or the budget of the task is spent. Returns the outcome
     /// of the future.
     #[inline]
-    pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
+    pub(super) fn next_of_round(&mut self, region: &PlainRegion) -> Option<Ended<F::Output>> {
         while budget::has_left()
             && let Some(key) = self.round.pop()
         {
@@ -109,11 +109,11 @@ impl<F: Future> Lanes<F> {
 
     /// Polls a lane. If its future ends, frees the lane, and returns the outcome.
     #[inline]
-    fn poll(&mut self, index: usize, region: &Region) -> Option<Ended<F::Output>> {
+    fn poll(&mut self, index: usize, region: &PlainRegion) -> Option<Ended<F::Output>> {
         let lane = &mut self.lanes[index];
         let future = lane.future.as_mut().as_pin_mut()?;
         self.held -= usize::from(lane.mark.is_held());
-        let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker, true));
+        let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker));
         self.held += usize::from(lane.mark.is_held());
         let outcome = ended(polled, region, || lane.future.set(None))?;
         self.held -= usize::from(lane.mark.is_held());

@@ -19,7 +19,7 @@ use convoke_core::{Outcome, Panic};
 use super::ended::ended;
 use super::wake_set::{Key, WakeFlag, WakeSet};
 use crate::frame_queue::FrameQueue;
-use crate::region::{BodyMark, Region};
+use crate::region::{BodyMark, PlainRegion};
 use convoke_core::raw::visit_step;
 
 /// A set of futures, of which only the woken ones are polled. `T` is a tag that the owner gives to each child.
@@ -116,11 +116,11 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
 
     /// Polls the child with this key from [`next_within_budget`](BranchSet::next_within_budget), if it has not ended. If it ends now,
     /// drops it, and returns its outcome and tag.
-    pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
+    pub(crate) fn poll(&mut self, key: Key, region: &PlainRegion) -> Option<(Outcome<F::Output>, T)> {
         let child = self.children[key.index].as_mut().filter(|child| child.serial == key.serial)?;
         child.flag.clear();
         self.held -= usize::from(child.mark.is_held());
-        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
+        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker));
         self.held += usize::from(child.mark.is_held());
         if self.held == 0 {
             self.under_way.end();
@@ -187,7 +187,7 @@ mod tests {
         .await;
     }
 
-    fn poll_round(set: &mut BranchSet<impl Future>, region: &Region) {
+    fn poll_round(set: &mut BranchSet<impl Future>, region: &PlainRegion) {
         set.begin_round();
         while let Some(key) = set.next_within_budget() {
             set.poll(key, region);
@@ -200,7 +200,7 @@ mod tests {
         let visited = count_steps(|| {
             let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
-                let (mut set, region) = (BranchSet::new(), Region::new());
+                let (mut set, region) = (BranchSet::new(), PlainRegion::new());
                 for _ in 0..CHILDREN {
                     set.insert(FrameBox::pin_in_task(waits(&wakers)), ());
                 }

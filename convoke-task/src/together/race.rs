@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{Never, StopReason};
 use pin_project_lite::pin_project;
 
@@ -40,7 +41,7 @@ use super::group::{Group, Rule, Sort};
 /// ```
 #[doc(alias = "select")]
 pub fn race<B: Branches<First>>(futures: B) -> Race<B::Rooms, B::Last> {
-    Race { rooms: futures.rooms(), group: Group::new() }
+    Race { rooms: futures.rooms(), group: OutOfLine::new(Group::new()) }
 }
 
 pin_project! {
@@ -49,7 +50,7 @@ pin_project! {
     pub struct Race<R, L> {
         #[pin]
         rooms: R,
-        group: Group<First, L>,
+        group: OutOfLine<Group<First, L>>,
     }
 }
 

@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
+use convoke_core::raw::OutOfLine;
 use pin_project_lite::pin_project;
 
 use super::branches::{Branches, Rooms, poll_all};
@@ -43,7 +44,7 @@ use super::group::{Group, Rule, Sort};
 /// assert_eq!(outcome, Outcome::Value(Ok(vec![3, 4])));
 /// ```
 pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Rooms, B::Last> {
-    TryJoin { rooms: futures.rooms(), group: Group::new() }
+    TryJoin { rooms: futures.rooms(), group: OutOfLine::new(Group::new()) }
 }
 
 pin_project! {
@@ -52,7 +53,7 @@ pin_project! {
     pub struct TryJoin<R, L> {
         #[pin]
         rooms: R,
-        group: Group<AllOk, L>,
+        group: OutOfLine<Group<AllOk, L>>,
     }
 }
 
