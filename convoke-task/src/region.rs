@@ -16,7 +16,7 @@ use convoke_core::{Env, StopReason};
 #[cfg(feature = "testing")]
 use explored::Explored;
 pub use plain::BodyMark;
-pub(crate) use plain::{PlainRegion, Several};
+pub(crate) use plain::{Held, PlainRegion, Several};
 #[cfg(not(feature = "testing"))]
 use unexplored::Explored;
 

@@ -3,6 +3,7 @@
 use core::cell::{Cell, OnceCell};
 use core::fmt;
 use core::future::Future;
+use core::hint::cold_path;
 use core::pin::Pin;
 use core::task::{Context, Waker};
 use std::time::Instant;
@@ -73,6 +74,29 @@ impl BodyMark {
         let polled = frame.poll(body, &mut Context::from_waker(waker));
         self.held.set(frame.is_held());
         polled
+    }
+}
+
+/// The number of bodies that held the task when they were polled last: they must not be dropped yet.
+#[derive(Debug, Default)]
+pub(crate) struct Held(usize);
+
+impl Held {
+    /// Counts a body after a poll. Returns true if it holds the task now and did not before, or the other way round.
+    #[inline]
+    pub(crate) fn change(&mut self, was_held: bool, is_held: bool) -> bool {
+        let changes = was_held != is_held;
+        if changes {
+            cold_path();
+            self.0 = if is_held { self.0 + 1 } else { self.0 - 1 };
+        }
+        changes
+    }
+
+    /// Returns true if there are such bodies.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.0 > 0
     }
 }
 
