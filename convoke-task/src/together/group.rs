@@ -75,7 +75,7 @@ impl Order {
 
     /// Sets the branch that is polled first.
     pub(super) fn set_first(&mut self, branch: u8) {
-        self.0 = self.0 % (1 << Self::FLAGS) | u16::from(branch) << Self::FLAGS;
+        self.0 = (self.0 % (1 << Self::FLAGS)) | (u16::from(branch) << Self::FLAGS);
     }
 
     /// Returns the flag of the frame of a branch: true if a future in it has stopped.
