@@ -150,13 +150,18 @@ impl<N: Linked> IntrusiveList<N> {
     #[inline]
     fn unlink(&mut self, removed: NonNull<N>) {
         let links = node(removed).links();
-        let next = links.next().filter(|next| *next != removed);
+        let next = links.next();
         links.next.set(MaybeUninit::new(None));
-        if let Some(next) = next {
-            connect(links.before(), next);
-        }
-        if self.first == Some(removed) {
-            self.first = next;
+        match next {
+            // It was the only one, so that there is nothing to connect.
+            Some(next) if next == removed => self.first = None,
+            Some(next) => {
+                connect(links.before(), next);
+                if self.first == Some(removed) {
+                    self.first = Some(next);
+                }
+            }
+            None => {}
         }
     }
 }

@@ -33,6 +33,10 @@ impl<T> FrameQueue<T> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.outgoing.is_empty() {
+            // Asked at the end of each round, and then there is nothing to swap.
+            if self.incoming.is_empty() {
+                return None;
+            }
             core::mem::swap(&mut self.incoming, &mut self.outgoing);
             self.outgoing.reverse();
         }

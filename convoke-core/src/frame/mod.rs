@@ -145,7 +145,8 @@ enum Next {
     Stop,
 }
 
-/// The *held* flag of a frame before a future in it was polled: see [`Frame::held_before`].
+/// The *held* flag of a frame before a future in it was polled: see [`Frame::held_before`]. All flags are stored, and the
+/// other ones not used.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBefore(u8);
 

@@ -1,7 +1,6 @@
 //! One frame in which several bodies are polled, one after the other, in the same poll of their owner. It is made and
 //! entered once: for bodies that are ready at once, that is most of what a poll costs.
 
-use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -12,19 +11,15 @@ use crate::stack::call_with_room;
 
 impl Frame<'_> {
     /// Polls one of several bodies inside this frame, which is the current one: the caller is inside of
-    /// [`within`](Frame::within). `around` is the frame around this one, and `stopped` the flag of this body, which its
-    /// owner stores from poll to poll.
+    /// [`within`](Frame::within). `around` is the frame around this one. This one is as it was made, or
+    /// [renewed](Frame::renew).
     #[inline]
     pub fn poll_one_of_several<F: Future + ?Sized>(
         &self,
         around: &Frame<'_>,
-        stopped: &Cell<bool>,
         mut body: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Polled<F::Output> {
-        self.flags.set(self.flags.get() & (SHELTERED | ASKED));
-        self.cause.set(None);
-        self.stopped.set(stopped.get());
         let mut again = false;
         loop {
             let mut polled = Poll::Pending;
@@ -33,7 +28,6 @@ impl Frame<'_> {
                 Poll::Ready(value) => return Polled::Ready(value),
                 Poll::Pending if !(self.has(HELD | ASKED) || self.stopped.get()) => return Polled::Pending,
                 Poll::Pending => {
-                    stopped.set(self.stopped.get());
                     // What it tells the current frame is meant for the one around this one.
                     match around.within(|| self.after_pending(again)) {
                         Next::Again => again = true,
@@ -45,6 +39,14 @@ impl Frame<'_> {
         }
     }
 
+    /// Makes this frame that of another body. The owner sets the flag *stopped* to what it was after the last poll of
+    /// that body.
+    #[inline]
+    pub fn renew(&self) {
+        self.flags.set(self.flags.get() & (SHELTERED | ASKED));
+        self.cause.set(None);
+    }
+
     /// Marks the bodies that are polled in this frame from now on as asked to stop.
     #[inline]
     pub fn ask_to_stop(&self) {
@@ -54,12 +56,12 @@ impl Frame<'_> {
     /// Returns the *held* flag of this frame, for [`restore_held`](Frame::restore_held).
     #[inline]
     pub fn held(&self) -> HeldBefore {
-        HeldBefore(self.flags.get() & HELD)
+        HeldBefore(self.flags.get())
     }
 
     /// Resets the *held* flag of this frame: the futures that set it since have ended in the same poll.
     #[inline]
     pub fn restore_held(&self, before: HeldBefore) {
-        self.flags.set(self.flags.get() & !HELD | before.0);
+        self.flags.set(self.flags.get() & !HELD | before.0 & HELD);
     }
 }

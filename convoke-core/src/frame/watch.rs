@@ -40,7 +40,7 @@ impl StopWatch {
         Self { registered: ManuallyDrop::new(None) }
     }
 
-    /// Returns true if a waker is registered.
+    /// Returns true if a waker is registered: if there is something to drop.
     #[inline]
     pub fn is_registered(&self) -> bool {
         self.registered.is_some()

@@ -205,10 +205,12 @@ impl StopState {
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
         // The frequent case is short, so that it is inlined into the caller; everything else is one call.
-        // SAFETY: rule 1: the lock is held. Rule 2: the node exists, and was inserted here: `RawCallback`
-        // removes it once, from the state that it has stored.
-        if self.callbacks.try_lock().is_some_and(|mut callbacks| unsafe { callbacks.list.remove(node) }) {
-            return;
+        if let Some(mut callbacks) = self.callbacks.try_lock() {
+            // SAFETY: rule 1: the lock is held. Rule 2: the node exists, and was inserted here: `RawCallback`
+            // removes it once, from the state that it has stored.
+            if unsafe { callbacks.list.remove(node) } {
+                return;
+            }
         }
         // SAFETY: the node was inserted here, and is not removed yet: the line above.
         unsafe { self.remove_slowly(node) };

@@ -127,8 +127,9 @@ impl<V> ResultWriter<V> {
 ///    until it returns.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
 /// 3. `borrowed` and `above` are read-only meanwhile, and `receiver` is neither moved nor touched. The one
-///    exception: if all children are inline, which is known at compile time, one thread does everything, and
-///    the environment is made when the first child requests stop of the rest.
+///    exception: if all children are inline, which is known at compile time, one thread does everything. The receiver
+///    is asked when a child first asks for its environment, and the environment of the children is made when the first
+///    one requests stop of the rest.
 /// 4. The last one to give back a count is the only user, and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
 where
@@ -283,6 +284,25 @@ where
         }
     }
 
+    /// Returns the environment of the children, and the boxed operation that they are part of.
+    #[inline]
+    fn around_children(&self) -> (&Env, Option<Enclosing>) {
+        // SAFETY: rules 2 and 3: this is called by `start`, and by children that have not arrived, so what is read is not
+        // moved, and read-only. The exception: one thread does everything, and it asks here once.
+        unsafe {
+            if G::COMPLETES.is_inline()
+                && !self.above.has_asked()
+                && let Some(receiver) = &*self.receiver.get_const()
+            {
+                self.above.ask(receiver);
+            }
+            match &*self.borrowed.env.get_const() {
+                Some(env) => (env, self.above.enclosing()),
+                None => (self.above.get(), self.above.enclosing()),
+            }
+        }
+    }
+
     /// Creates the stop source of the children and their environment.
     ///
     /// # Safety
@@ -292,7 +312,7 @@ where
         // SAFETY: rule 3: the receiver is not moved until rule 4 applies. Its environment and our stop source
         // outlive the children, which are the borrowers of the scoped environment.
         unsafe {
-            let above = self.above.get();
+            let above = self.around_children().0;
             let stop = self.borrowed.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
             *self.borrowed.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
         }
@@ -346,7 +366,9 @@ where
             let parent = GatherParent(WorkRef::new(this));
             let this = &*parent.0;
             let Some(group) = (*this.group.get()).take() else { return };
-            if let Some(receiver) = &*this.receiver.get_const() {
+            if !G::COMPLETES.is_inline()
+                && let Some(receiver) = &*this.receiver.get_const()
+            {
                 this.above.ask(receiver);
             }
             let armed = !G::COMPLETES.is_inline() && group.count() > 1;
@@ -403,19 +425,12 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        let parent = &*self.parent.0;
-        // SAFETY: rules 2 and 3: the child has not arrived, so both are not moved, and read-only.
-        unsafe {
-            match &*parent.borrowed.env.get_const() {
-                Some(env) => env,
-                None => parent.above.get(),
-            }
-        }
+        self.parent.0.around_children().0
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        self.parent.0.above.enclosing()
+        self.parent.0.around_children().1
     }
 }
 

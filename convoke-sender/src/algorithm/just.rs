@@ -35,11 +35,26 @@ unsafe impl<V: Send> Sender for Just<V> {
     type Value = V;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, Never>> = JustOperation<V, Never, R>;
+    type Operation<R: Receiver<V, Never>> = Leaf<CompleteWithValue<V, R>>;
 
     #[inline]
-    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> JustOperation<V, Never, R> {
-        Leaf::new(CompleteWith { outcome: Outcome::Value(self.value), receiver })
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Leaf<CompleteWithValue<V, R>> {
+        Leaf::new(CompleteWithValue { value: self.value, receiver })
+    }
+}
+
+/// The action that completes a receiver with a value. Of its type the compiler knows that the outcome is a value: what the
+/// receiver does with others is not in the code.
+#[derive(Debug)]
+pub struct CompleteWithValue<V, R> {
+    value: V,
+    receiver: R,
+}
+
+impl<V: Send, R: Receiver<V, Never>> Action for CompleteWithValue<V, R> {
+    #[inline]
+    fn act(self) {
+        self.receiver.complete(Outcome::Value(self.value));
     }
 }
 

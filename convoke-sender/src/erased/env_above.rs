@@ -31,6 +31,12 @@ impl EnvAbove {
         Self { env: Cell::new(None), enclosing: Cell::new(None) }
     }
 
+    /// Returns true if a receiver was asked.
+    #[inline]
+    pub fn has_asked(&self) -> bool {
+        self.env.get().is_some()
+    }
+
     /// Returns the environment.
     ///
     /// # Safety
@@ -56,6 +62,6 @@ impl Default for EnvAbove {
 
 impl fmt::Debug for EnvAbove {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EnvAbove").field("asked", &self.env.get().is_some()).finish()
+        f.debug_struct("EnvAbove").field("asked", &self.has_asked()).finish()
     }
 }

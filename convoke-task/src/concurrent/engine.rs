@@ -14,7 +14,7 @@ use convoke_core::{Outcome, Panic, StopReason};
 
 use super::lanes::Lanes;
 use super::source::Items;
-use crate::region::{Region, pass_on_stop};
+use crate::region::{PlainRegion, pass_on_stop};
 
 /// A running concurrent loop. `I` are the items, and `F` makes a future `R` of each.
 pub(super) struct Engine<I, F, R: Future> {
@@ -29,7 +29,7 @@ pub(super) struct Engine<I, F, R: Future> {
     started_since_check: u32,
     /// True until woken futures were checked for in this poll.
     may_check: bool,
-    region: Region,
+    region: PlainRegion,
     over: Option<Over>,
     /// All futures were woken, to hear of the stop request.
     told: bool,
@@ -67,7 +67,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             begun: 0,
             started_since_check: 0,
             may_check: false,
-            region: Region::new(),
+            region: PlainRegion::new(),
             over: None,
             told: false,
             under_way: UnderWay::new(),

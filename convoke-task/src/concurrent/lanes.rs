@@ -14,7 +14,7 @@ use convoke_core::{Outcome, Panic};
 
 use crate::frame_queue::FrameQueue;
 use crate::pinned::is_there;
-use crate::region::{BodyMark, Region};
+use crate::region::{BodyMark, Held, PlainRegion};
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 use convoke_core::raw::{budget, visit_step};
@@ -25,8 +25,7 @@ pub(super) struct Lanes<F> {
     free: FrameVec<usize>,
     wake_set: WakeSet,
     round: FrameQueue<Key>,
-    /// The number of futures that held the task when they were polled last: they must not be dropped yet.
-    held: usize,
+    held: Held,
 }
 
 struct Lane<F> {
@@ -48,7 +47,7 @@ impl<F: Future> Lanes<F> {
             free: FrameMemory::vec_in_task(),
             wake_set: WakeSet::new(),
             round: FrameQueue::in_task(),
-            held: 0,
+            held: Held::default(),
         }
     }
 
@@ -58,17 +57,17 @@ impl<F: Future> Lanes<F> {
 
     /// Puts a future into a free lane, and polls it. Returns its outcome, if it has ended.
     #[inline]
-    pub(super) fn start(&mut self, future: F, number: u64, region: &Region) -> Option<Ended<F::Output>> {
+    pub(super) fn start(&mut self, future: F, number: u64, region: &PlainRegion) -> Option<Ended<F::Output>> {
         let index = match self.free.pop() {
             Some(index) => {
                 let lane = &mut self.lanes[index];
                 lane.future.set(Some(future));
                 lane.number = number;
+                lane.flag.take();
                 index
             }
             None => self.open(future, number),
         };
-        self.lanes[index].flag.take();
         self.poll(index, region)
     }
 
@@ -77,6 +76,7 @@ impl<F: Future> Lanes<F> {
     fn open(&mut self, future: F, number: u64) -> usize {
         let index = self.lanes.len();
         let flag = self.wake_set.flag(Key { index, serial: 0 });
+        flag.take();
         let waker = flag.clone().into_waker();
         let future = FrameBox::pin_in_task(Some(future));
         self.lanes.push(Lane { future, number, flag, waker, mark: BodyMark::default() });
@@ -92,7 +92,7 @@ impl<F: Future> Lanes<F> {
     /// Polls the lanes of the round, until a future ends, or the budget of the task is spent. Returns the outcome
     /// of the future.
     #[inline]
-    pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
+    pub(super) fn next_of_round(&mut self, region: &PlainRegion) -> Option<Ended<F::Output>> {
         while budget::has_left()
             && let Some(key) = self.round.pop()
         {
@@ -109,15 +109,17 @@ impl<F: Future> Lanes<F> {
 
     /// Polls a lane. If its future ends, frees the lane, and returns the outcome.
     #[inline]
-    fn poll(&mut self, index: usize, region: &Region) -> Option<Ended<F::Output>> {
+    fn poll(&mut self, index: usize, region: &PlainRegion) -> Option<Ended<F::Output>> {
         let lane = &mut self.lanes[index];
         let future = lane.future.as_mut().as_pin_mut()?;
-        self.held -= usize::from(lane.mark.is_held());
-        let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker, true));
-        self.held += usize::from(lane.mark.is_held());
-        let outcome = ended(polled, region, || lane.future.set(None))?;
-        self.held -= usize::from(lane.mark.is_held());
-        lane.mark = BodyMark::default();
+        let was_held = lane.mark.is_held();
+        let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker));
+        let ended = ended(polled, region, || lane.future.set(None));
+        if ended.is_some() {
+            lane.mark = BodyMark::default();
+        }
+        self.held.change(was_held, lane.mark.is_held());
+        let outcome = ended?;
         lane.flag.disable();
         self.free.push(index);
         Some((lane.number, outcome))
@@ -143,7 +145,7 @@ impl<F: Future> Lanes<F> {
 
     /// Returns true if one of the futures must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
-        self.held > 0
+        self.held.any()
     }
 }
 

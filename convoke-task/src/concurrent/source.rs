@@ -7,7 +7,7 @@ use core::task::{Context, Poll};
 use convoke_core::raw::Polled;
 use futures_core::Stream;
 
-use crate::region::{BodyMark, Region};
+use crate::region::{BodyMark, PlainRegion};
 
 /// ItemSource of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler
 /// infers it.
@@ -33,7 +33,7 @@ pub trait Items {
 
     /// Polls for the next item.
     #[doc(hidden)]
-    fn poll_next(&mut self, region: &Region, cx: &mut Context<'_>) -> Polled<Option<Self::Item>>;
+    fn poll_next(&mut self, region: &PlainRegion, cx: &mut Context<'_>) -> Polled<Option<Self::Item>>;
 }
 
 /// Kind of a [`ItemSource`] that is an iterator.
@@ -77,7 +77,7 @@ impl<I: Iterator> Items for Iterated<I> {
     type Item = I::Item;
 
     #[inline]
-    fn poll_next(&mut self, _: &Region, _: &mut Context<'_>) -> Polled<Option<I::Item>> {
+    fn poll_next(&mut self, _: &PlainRegion, _: &mut Context<'_>) -> Polled<Option<I::Item>> {
         Polled::Ready(self.0.next())
     }
 }
@@ -85,9 +85,9 @@ impl<I: Iterator> Items for Iterated<I> {
 impl<S: Stream + Unpin> Items for Streamed<S> {
     type Item = S::Item;
 
-    fn poll_next(&mut self, region: &Region, cx: &mut Context<'_>) -> Polled<Option<S::Item>> {
+    fn poll_next(&mut self, region: &PlainRegion, cx: &mut Context<'_>) -> Polled<Option<S::Item>> {
         let next = Next(&mut self.stream);
-        region.poll_one(core::pin::pin!(next), &self.mark, cx.waker(), false)
+        region.poll_beside(core::pin::pin!(next), &self.mark, cx.waker())
     }
 }
 

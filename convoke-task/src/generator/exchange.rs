@@ -25,7 +25,7 @@ use convoke_core::raw::{Frame, FrameOwner, KeepsFrame, KeptFrame};
 use convoke_core::{Env, StopReason};
 
 use super::outside;
-use crate::region::Region;
+use crate::region::PlainRegion;
 
 /// Identity of a generator of `T`s: its number.
 pub(super) struct Identity<T> {
@@ -53,7 +53,7 @@ pub(super) struct Exchange<T> {
     frame: KeptFrame,
     slot: Slot<T>,
     /// The region of the body.
-    pub(super) region: Region,
+    pub(super) region: PlainRegion,
     /// The number of owners around the code that made the generator.
     depth: usize,
     /// True in a poll in which only the consumer's wait is asked to stop, and not the body.
@@ -104,7 +104,7 @@ impl<T> Exchange<T> {
         Self {
             frame: KeptFrame::new(),
             slot,
-            region: Region::new(),
+            region: PlainRegion::new(),
             depth,
             only_next_is_asked: Cell::new(false),
         }
@@ -193,7 +193,7 @@ impl<'a, T> Settled<'a, T> {
 
 impl<T> FrameOwner for Exchange<T> {
     fn env(&self) -> &Env {
-        self.region.env_with(self.around(), FrameOwner::stop_reason(self))
+        self.region.env_of(self, None, self.around())
     }
 
     fn stop_reason(&self) -> Option<StopReason> {
@@ -204,7 +204,7 @@ impl<T> FrameOwner for Exchange<T> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.region.deadline_in(self.around())
+        self.around().deadline()
     }
 
     fn around(&self) -> Option<&Frame<'_>> {

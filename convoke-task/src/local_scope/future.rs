@@ -14,7 +14,7 @@ use super::child::Label;
 use super::inbox::{Inbox, InboxOwner};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
 use crate::pinned::is_there;
-use crate::region::{BodyMark, Region, pass_on_stop};
+use crate::region::{BodyMark, PlainRegion, pass_on_stop};
 use crate::together::branch_set::BranchSet;
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag};
@@ -109,7 +109,7 @@ pin_project! {
 struct Rest<C: ?Sized, O> {
     children: BranchSet<C, Option<Label>>,
     inbox: InboxOwner<C>,
-    region: Region,
+    region: PlainRegion,
     body_mark: BodyMark,
     failure: Option<Failure<O>>,
     /// The value of the body.
@@ -159,7 +159,7 @@ where
         rest: Rest {
             children,
             inbox,
-            region: Region::new(),
+            region: PlainRegion::new(),
             body_mark: BodyMark::default(),
             failure: None,
             value: None,
@@ -246,7 +246,7 @@ where
     ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
         flag.clear();
-        let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker, true));
+        let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
             Some(Outcome::Value(value)) if value.is_failure() => {

@@ -296,7 +296,9 @@ impl<F: Future, O> Future for FutureChild<F, O> {
         }
         let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after completion") };
         let polled = Panic::catch(|| this.region.poll(body, cx));
-        let Some(outcome) = ended(polled, this.region, || this.body.set(None)) else { return Poll::Pending };
+        let Some(outcome) = ended(polled, this.region.plain(), || this.body.set(None)) else {
+            return Poll::Pending;
+        };
         let outcome = match outcome {
             Outcome::Panicked(panic) => Outcome::Panicked(this.label.of_panic(panic)),
             other => other,

@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use super::block::{Block, Failure};
 use super::spawn::Scope;
 use crate::pinned::is_there;
-use crate::region::Region;
+use crate::region::PlainRegion;
 use crate::task::Listening;
 
 /// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and
@@ -150,7 +150,7 @@ where
     ScopeFuture {
         body: OutOfLine::new(Some(body)),
         block: OutOfLine::new(BlockGuard { listening: Listening::default(), block: Some(block) }),
-        region: Region::new(),
+        region: PlainRegion::new(),
         stopping: false,
         stored: None,
         end: None,
@@ -166,7 +166,7 @@ pin_project! {
         #[pin]
         body: OutOfLine<Option<F>>,
         block: OutOfLine<BlockGuard<F::Output>>,
-        region: Region,
+        region: PlainRegion,
         // True if body and children were asked to stop.
         stopping: bool,
         // Identity of the waker that is stored in the block. Only compared.
@@ -295,7 +295,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
 #[inline(always)]
 fn pass_on_stop<O>(
     block: &Block<O>,
-    region: &mut Region,
+    region: &mut PlainRegion,
     stopping: &mut bool,
     frame: &Frame<'_>,
     cx: &mut Context<'_>,
@@ -316,7 +316,7 @@ fn pass_on_stop<O>(
 /// Asks body and children to stop.
 #[cold]
 #[inline(never)]
-fn stop_all<O>(block: &Block<O>, region: &mut Region, reason: StopReason) {
+fn stop_all<O>(block: &Block<O>, region: &mut PlainRegion, reason: StopReason) {
     region.request_stop(reason);
     block.stop_children(reason);
 }
@@ -325,14 +325,14 @@ fn stop_all<O>(block: &Block<O>, region: &mut Region, reason: StopReason) {
 #[inline]
 fn poll_body<F: Future>(
     body: &mut Pin<&mut Option<F>>,
-    region: &Region,
+    region: &PlainRegion,
     frame: &Frame<'_>,
     cx: &mut Context<'_>,
 ) -> Option<Result<Option<F::Output>, Panic>> {
     // One frame for the poll and for dropping the body. `pass_on_stop` has told the region of a stop.
-    region.poll_several(frame, |several| {
+    region.poll_several(frame, region.stopped(), |several| {
         let future = body.as_mut().as_pin_mut()?;
-        let end = match Panic::catch(|| several.poll(future, region.stopped(), cx)) {
+        let end = match Panic::catch(|| several.poll(future, cx)) {
             Ok(Polled::Pending) => return None,
             Ok(Polled::Ready(value)) => Ok(Some(value)),
             Ok(Polled::Stopped) => Ok(None),
@@ -350,7 +350,7 @@ fn poll_body<F: Future>(
 fn store_end<O: BodyOutput>(
     end: Result<Option<O>, Panic>,
     block: &Block<O>,
-    region: &Region,
+    region: &PlainRegion,
     stopping: &mut bool,
     stored: &mut Option<End<O>>,
 ) {

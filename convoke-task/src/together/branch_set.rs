@@ -19,7 +19,7 @@ use convoke_core::{Outcome, Panic};
 use super::ended::ended;
 use super::wake_set::{Key, WakeFlag, WakeSet};
 use crate::frame_queue::FrameQueue;
-use crate::region::{BodyMark, Region};
+use crate::region::{BodyMark, Held, PlainRegion};
 use convoke_core::raw::visit_step;
 
 /// A set of futures, of which only the woken ones are polled. `T` is a tag that the owner gives to each child.
@@ -31,8 +31,7 @@ pub(crate) struct BranchSet<F: ?Sized, T = ()> {
     round: FrameQueue<Key>,
     /// The serial of the next child.
     serial: u64,
-    /// The number of children that held the task when they were polled last: they must not be dropped yet.
-    held: usize,
+    held: Held,
     under_way: UnderWay,
 }
 
@@ -54,7 +53,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
             wake_set: WakeSet::new(),
             round: FrameQueue::in_task(),
             serial: 0,
-            held: 0,
+            held: Held::default(),
             under_way: UnderWay::new(),
         }
     }
@@ -116,32 +115,34 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
 
     /// Polls the child with this key from [`next_within_budget`](BranchSet::next_within_budget), if it has not ended. If it ends now,
     /// drops it, and returns its outcome and tag.
-    pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
+    pub(crate) fn poll(&mut self, key: Key, region: &PlainRegion) -> Option<(Outcome<F::Output>, T)> {
         let child = self.children[key.index].as_mut().filter(|child| child.serial == key.serial)?;
         child.flag.clear();
-        self.held -= usize::from(child.mark.is_held());
-        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
-        self.held += usize::from(child.mark.is_held());
-        if self.held == 0 {
+        let was_held = child.mark.is_held();
+        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker));
+        if self.held.change(was_held, child.mark.is_held()) && !self.held.any() {
             self.under_way.end();
         }
         let mut tag = None;
         let outcome = ended(polled, region, || {
             if let Some(child) = self.children[key.index].take() {
                 child.flag.disable();
-                self.held -= usize::from(child.mark.is_held());
+                self.held.change(child.mark.is_held(), false);
                 self.free.push(key.index);
                 tag = Some(child.tag);
                 drop(child.future);
             }
         })?;
+        if !self.held.any() {
+            self.under_way.end();
+        }
         Some((outcome, tag?))
     }
 
     /// Ends the round: stores the owner's waker, or wakes it at once if a child was woken meanwhile, or if the
     /// budget did not suffice for this round.
     pub(crate) fn end_round(&mut self, cx: &Context<'_>) {
-        if self.held > 0 {
+        if self.held.any() {
             self.under_way.hold(cx);
         } else {
             self.under_way.end();
@@ -187,7 +188,7 @@ mod tests {
         .await;
     }
 
-    fn poll_round(set: &mut BranchSet<impl Future>, region: &Region) {
+    fn poll_round(set: &mut BranchSet<impl Future>, region: &PlainRegion) {
         set.begin_round();
         while let Some(key) = set.next_within_budget() {
             set.poll(key, region);
@@ -200,7 +201,7 @@ mod tests {
         let visited = count_steps(|| {
             let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
-                let (mut set, region) = (BranchSet::new(), Region::new());
+                let (mut set, region) = (BranchSet::new(), PlainRegion::new());
                 for _ in 0..CHILDREN {
                     set.insert(FrameBox::pin_in_task(waits(&wakers)), ());
                 }

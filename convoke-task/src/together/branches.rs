@@ -36,9 +36,16 @@ pub trait BranchSlots<M: Rule, L> {
     /// Output of all of them together.
     type Output;
 
-    /// Polls the futures that need it, in a task whose current frame is `frame`. Returns true if all have ended.
+    /// Polls the futures that need it, in a task whose current frame is `frame`. `heard` is true if the group was asked
+    /// to stop since. Returns true if all have ended, and holds in `frame` no more.
     #[doc(hidden)]
-    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, frame: &Frame<'_>, cx: &mut Context<'_>) -> bool;
+    fn poll(
+        self: Pin<&mut Self>,
+        group: &mut Group<M, L>,
+        heard: bool,
+        frame: &Frame<'_>,
+        cx: &mut Context<'_>,
+    ) -> bool;
 
     /// Takes the output, if every future has contributed to it.
     #[doc(hidden)]
@@ -58,9 +65,8 @@ pub(super) fn poll_all<M: Rule, R: BranchSlots<M, L>, L>(
     }
     Frame::current(|frame| {
         let Some(frame) = frame else { outside_a_task("a future of Convoke's") };
-        let held = frame.held();
-        group.listen(frame, cx);
-        if !slots.as_mut().poll(group, frame, cx) {
+        let heard = group.listen(frame, cx);
+        if !slots.as_mut().poll(group, heard, frame, cx) {
             if group.region.is_asked() {
                 // The branches are still ending: the task must not end before them.
                 frame.hold();
@@ -69,18 +75,20 @@ pub(super) fn poll_all<M: Rule, R: BranchSlots<M, L>, L>(
         }
         group.progress.stage = Stage::Taken;
         budget::spend();
-        // Some branches were polled twice, and their first poll may have held the task.
-        frame.restore_held(held);
-        match group.progress.end.take() {
-            Some(End::Panicked(panic)) => panic.resume(),
-            Some(End::Last(last)) => Poll::Ready(Err(last)),
-            None => match slots.take() {
-                Some(output) => Poll::Ready(Ok(output)),
-                None => {
-                    group.progress.stage = Stage::Stopped;
-                    pass_on_stop()
-                }
-            },
+        // A group that is not over has no end.
+        if group.progress.over {
+            match group.progress.end.take() {
+                Some(End::Panicked(panic)) => panic.resume(),
+                Some(End::Last(last)) => return Poll::Ready(Err(last)),
+                None => {}
+            }
+        }
+        match slots.take() {
+            Some(output) => Poll::Ready(Ok(output)),
+            None => {
+                group.progress.stage = Stage::Stopped;
+                pass_on_stop()
+            }
         }
     })
 }

@@ -3,14 +3,14 @@
 use convoke_core::raw::Polled;
 use convoke_core::{Outcome, Panic};
 
-use crate::region::Region;
+use crate::region::PlainRegion;
 
 /// Returns the outcome of a body that was polled, if it has ended, after dropping the body. A panic of the
 /// body, or of its destructor, is an outcome.
 #[inline]
 pub(crate) fn ended<T>(
     polled: Result<Polled<T>, Panic>,
-    region: &Region,
+    region: &PlainRegion,
     drop_body: impl FnOnce(),
 ) -> Option<Outcome<T>> {
     let outcome = match polled {

@@ -3,10 +3,10 @@
 use core::marker::PhantomData;
 use core::task::Context;
 
-use convoke_core::raw::Frame;
+use convoke_core::raw::{DropOutOfLine, Frame, LastUse};
 use convoke_core::{Outcome, Panic, StopReason};
 
-use crate::region::Region;
+use crate::region::PlainRegion;
 
 /// Rule of a group: what the ends of its branches mean.
 pub trait Rule {
@@ -34,7 +34,7 @@ pub trait Sort<T>: Rule {
 /// State that the branches of a group share.
 #[derive(Debug)]
 pub struct Group<M, L> {
-    pub(super) region: Region,
+    pub(super) region: PlainRegion,
     pub(super) progress: Progress<M, L>,
 }
 
@@ -44,13 +44,49 @@ pub(super) struct Progress<M, L> {
     pub(super) end: Option<End<L>>,
     /// The result is decided; the branches only have to end.
     pub(super) over: bool,
-    /// A stop request from outside was seen for the first time in this poll.
-    pub(super) heard: bool,
     pub(super) stage: Stage,
-    /// The branch of a tuple that is polled first: the one at which the budget of the last poll was spent. So
-    /// a busy branch does not starve those behind it.
-    pub(super) first: u8,
+    /// What is to be heeded when the branches of a tuple are polled next.
+    pub(super) order: Order,
     _rule: PhantomData<fn() -> M>,
+}
+
+/// What a poll of a tuple leaves for the next one to heed: mostly nothing. In one word, so that one test tells.
+///
+/// The upper bits have the index of the branch that is polled first: the one at which the budget was spent. So a busy branch
+/// does not starve those behind it. The lower bits have the flags of the frames of the branches, one for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order(u16);
+
+impl Order {
+    const FLAGS: u32 = 12;
+
+    /// The first branch is polled first, and nothing in a branch has stopped.
+    const REGULAR: Self = Self(0);
+
+    #[inline]
+    pub(super) fn is_regular(self) -> bool {
+        self == Self::REGULAR
+    }
+
+    /// Returns the branch that is polled first.
+    pub(super) fn first(self) -> u8 {
+        (self.0 >> Self::FLAGS) as u8
+    }
+
+    /// Sets the branch that is polled first.
+    pub(super) fn set_first(&mut self, branch: u8) {
+        self.0 = (self.0 % (1 << Self::FLAGS)) | (u16::from(branch) << Self::FLAGS);
+    }
+
+    /// Returns the flag of the frame of a branch: true if a future in it has stopped.
+    pub(super) fn has_stopped(self, branch: u8) -> bool {
+        self.0 & 1 << branch != 0
+    }
+
+    /// Sets the flag of the frame of a branch.
+    pub(super) fn set_stopped(&mut self, branch: u8) {
+        self.0 |= 1 << branch;
+    }
 }
 
 /// Stage of a group, as its owner polls it.
@@ -73,37 +109,42 @@ pub(super) enum End<L> {
     Panicked(Panic),
 }
 
+impl<M, L> DropOutOfLine for Group<M, L> {
+    #[cold]
+    #[inline(never)]
+    fn drop_out_of_line(group: LastUse<'_, Self>) {
+        group.drop_here();
+    }
+
+    #[inline(always)]
+    fn has_something_to_drop(&mut self) -> bool {
+        self.region.has_something_to_drop() || self.progress.end.is_some()
+    }
+}
+
 impl<M: Rule, L> Group<M, L> {
     #[inline]
     pub(super) fn new() -> Self {
-        let progress = Progress {
-            end: None,
-            over: false,
-            heard: false,
-            stage: Stage::New,
-            first: 0,
-            _rule: PhantomData,
-        };
-        Self { region: Region::new(), progress }
+        let progress =
+            Progress { end: None, over: false, stage: Stage::New, order: Order::REGULAR, _rule: PhantomData };
+        Self { region: PlainRegion::new(), progress }
     }
 
-    /// Checks for a stop request from outside. A panic of a stop callback is a panic of the group.
+    /// Checks for a stop request from outside. Returns true if it is new. A panic of a stop callback is a panic of the
+    /// group.
     #[inline]
-    pub(super) fn listen(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
-        self.progress.heard = false;
-        if !Region::need_not_listen(frame, cx) {
-            self.listen_out_of_line(frame, cx);
-        }
+    pub(super) fn listen(&mut self, frame: &Frame<'_>, cx: &Context<'_>) -> bool {
+        !PlainRegion::need_not_listen(frame, cx) && self.listen_out_of_line(frame, cx)
     }
 
     #[inline(never)]
-    fn listen_out_of_line(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
+    fn listen_out_of_line(&mut self, frame: &Frame<'_>, cx: &Context<'_>) -> bool {
         let region = &mut self.region;
         let heard = Panic::catch(|| region.listen_in(frame, cx));
-        self.progress.heard = heard.unwrap_or_else(|panic| {
+        heard.unwrap_or_else(|panic| {
             self.progress.finish(&self.region, Some(End::Panicked(panic)));
             true
-        });
+        })
     }
 
     /// Takes the outcome of a branch. Returns its part of the output, if it has one.
@@ -117,7 +158,7 @@ impl<M: Rule, L> Group<M, L> {
 
 impl<M: Rule, L> Progress<M, L> {
     /// Takes the outcome of a branch. Returns its part of the output, if it has one.
-    pub(super) fn ended<T>(&mut self, region: &Region, outcome: Outcome<T>) -> Option<M::Kept>
+    pub(super) fn ended<T>(&mut self, region: &PlainRegion, outcome: Outcome<T>) -> Option<M::Kept>
     where
         M: Sort<T, Last = L>,
     {
@@ -135,7 +176,7 @@ impl<M: Rule, L> Progress<M, L> {
     }
 
     /// Ends the group early, and asks the other branches to stop.
-    pub(super) fn finish(&mut self, region: &Region, end: Option<End<L>>) {
+    pub(super) fn finish(&mut self, region: &PlainRegion, end: Option<End<L>>) {
         let other = if self.is_outranked_by(&end) { core::mem::replace(&mut self.end, end) } else { end };
         // Dropping a late value, and requesting the stop, may run foreign code that panics.
         let dropped = Panic::catch(|| drop(other));

@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{Never, StopReason};
 use pin_project_lite::pin_project;
 
@@ -40,7 +41,7 @@ use super::group::{Group, Rule, Sort};
 /// assert_eq!(outcome, Outcome::Value(((8, "sent"), vec![8, 7, 6])));
 /// ```
 pub fn join<B: Branches<All, Last = Never>>(futures: B) -> Join<B::Slots> {
-    Join { slots: futures.slots(), group: Group::new() }
+    Join { slots: futures.slots(), group: OutOfLine::new(Group::new()) }
 }
 
 pin_project! {
@@ -49,7 +50,7 @@ pin_project! {
     pub struct Join<R> {
         #[pin]
         slots: R,
-        group: Group<All, Never>,
+        group: OutOfLine<Group<All, Never>>,
     }
 }
 

@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use convoke_core::raw::OutOfLine;
 use convoke_core::{Never, StopReason};
 use pin_project_lite::pin_project;
 
@@ -43,7 +44,7 @@ use super::group::{Group, Rule, Sort};
 /// ```
 #[doc(alias = "select")]
 pub fn race<B: Branches<First>>(futures: B) -> Race<B::Slots, B::Last> {
-    Race { slots: futures.slots(), group: Group::new() }
+    Race { slots: futures.slots(), group: OutOfLine::new(Group::new()) }
 }
 
 pin_project! {
@@ -52,7 +53,7 @@ pin_project! {
     pub struct Race<R, L> {
         #[pin]
         slots: R,
-        group: Group<First, L>,
+        group: OutOfLine<Group<First, L>>,
     }
 }
 

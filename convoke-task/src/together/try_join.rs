@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
+use convoke_core::raw::OutOfLine;
 use pin_project_lite::pin_project;
 
 use super::branches::{BranchSlots, Branches, poll_all};
@@ -43,7 +44,7 @@ use super::group::{Group, Rule, Sort};
 /// assert_eq!(outcome, Outcome::Value(Ok(vec![3, 4])));
 /// ```
 pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Slots, B::Last> {
-    TryJoin { slots: futures.slots(), group: Group::new() }
+    TryJoin { slots: futures.slots(), group: OutOfLine::new(Group::new()) }
 }
 
 pin_project! {
@@ -52,7 +53,7 @@ pin_project! {
     pub struct TryJoin<R, L> {
         #[pin]
         slots: R,
-        group: Group<AllOk, L>,
+        group: OutOfLine<Group<AllOk, L>>,
     }
 }
 

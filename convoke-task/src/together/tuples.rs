@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::future::{Future, IntoFuture};
+use core::hint::cold_path;
 use core::pin::Pin;
 use core::task::Context;
 
@@ -17,52 +18,59 @@ pin_project! {
     /// Slot of one branch: first the future, then its part of the output.
     #[derive(Debug)]
     #[project = Contents]
+    #[project_replace = Replaced]
     pub enum Slot<F, K> {
         Running {
             #[pin]
             body: F,
-            // The flag of its frame, from poll to poll.
-            stopped: Cell<bool>,
         },
-        Ended { value: Option<K> },
+        Ended { value: K },
+        // The future has ended, and the output has no part of it; or that was taken.
+        Empty,
     }
 }
 
 impl<F: Future, K> Slot<F, K> {
     #[inline]
     fn new(body: F) -> Self {
-        Self::Running { body, stopped: Cell::new(false) }
+        Self::Running { body }
     }
 
-    /// Polls the branch, if it has not ended. Returns true if it still runs. A branch that was never polled is
-    /// polled also if the group is over, with the stop requested: it may own a resource that has to be closed.
+    /// Polls the branch with this index, if it has not ended. Returns true if it still runs. A branch that was never
+    /// polled is polled also if the group is over, with the stop requested: it may own a resource that has to be closed.
     // Always: the branch is polled here mostly.
     #[inline(always)]
     fn poll<M, L>(
         mut self: Pin<&mut Self>,
-        several: &Several<'_>,
+        index: u8,
+        several: Several<'_>,
         progress: &mut Progress<M, L>,
         cx: &mut Context<'_>,
     ) -> bool
     where
         M: Sort<F::Output, Kept = K, Last = L>,
     {
-        let Contents::Running { body, stopped } = self.as_mut().project() else { return false };
-        let outcome: Outcome<F::Output> = match Panic::catch(|| several.poll(body, stopped, cx)) {
-            Ok(Polled::Pending) => return true,
+        let Contents::Running { body } = self.as_mut().project() else { return false };
+        let outcome: Outcome<F::Output> = match Panic::catch(|| several.poll(body, cx)) {
+            Ok(Polled::Pending) => {
+                if several.has_stopped() {
+                    progress.order.set_stopped(index);
+                }
+                return true;
+            }
             Ok(Polled::Ready(value)) => Outcome::Value(value),
             Ok(Polled::Stopped) => Outcome::Stopped,
             Err(panic) => Outcome::Panicked(panic),
         };
         // The body is dropped in its frame, before its outcome counts.
-        let outcome = match Panic::catch(|| self.set(Self::Ended { value: None })) {
+        let outcome = match Panic::catch(|| self.set(Self::Empty)) {
             Ok(()) => outcome,
             Err(panic) => outcome.or_panic(panic),
         };
         let end = match outcome {
             Outcome::Value(value) => match M::sort(value) {
-                Ok(kept) => {
-                    self.set(Self::Ended { value: Some(kept) });
+                Ok(value) => {
+                    self.set(Self::Ended { value });
                     return false;
                 }
                 Err(last) => Some(End::Last(last)),
@@ -81,21 +89,24 @@ impl<F: Future, K> Slot<F, K> {
     #[inline(never)]
     fn poll_out_of_line<M, L>(
         self: Pin<&mut Self>,
-        several: &Several<'_>,
+        index: u8,
+        several: Several<'_>,
         progress: &mut Progress<M, L>,
         cx: &mut Context<'_>,
     ) -> bool
     where
         M: Sort<F::Output, Kept = K, Last = L>,
     {
-        self.poll(several, progress, cx)
+        several.renew(progress.order.has_stopped(index));
+        self.poll(index, several, progress, cx)
     }
 
     #[inline]
-    fn take(self: Pin<&mut Self>) -> Option<K> {
-        match self.project() {
-            Contents::Running { .. } => None,
-            Contents::Ended { value } => value.take(),
+    fn take(mut self: Pin<&mut Self>) -> Option<K> {
+        let Contents::Ended { .. } = self.as_mut().project() else { return None };
+        match self.project_replace(Self::Empty) {
+            Replaced::Ended { value } => Some(value),
+            Replaced::Running { .. } | Replaced::Empty => None,
         }
     }
 }
@@ -138,20 +149,29 @@ macro_rules! tuples {
             fn poll(
                 self: Pin<&mut Self>,
                 group: &mut Group<M, L>,
+                _: bool,
                 frame: &Frame<'_>,
                 cx: &mut Context<'_>,
             ) -> bool {
-                const COUNT: u8 = [$($at),+].len() as u8;
                 let mut slots = self.project();
                 let Group { region, progress } = group;
-                region.poll_several(frame, |several| {
-                    if progress.first == 0 {
-                        let (over, mut waits, mut with_budget) = (progress.over, false, 0);
+                let (held, stopped) = (frame.held(), Cell::new(false));
+                region.poll_several(frame, &stopped, |several| {
+                    if progress.order.is_regular() {
+                        let (over, mut waits, mut spent_at) = (progress.over, false, None);
                         $(
-                            with_budget += u8::from(budget::has_left());
-                            waits |= slots.$field.as_mut().poll(several, progress, cx);
+                            if !budget::has_left() {
+                                cold_path();
+                                spent_at = spent_at.or(Some($at));
+                            }
+                            if $at > 0 {
+                                several.renew(false);
+                            }
+                            waits |= slots.$field.as_mut().poll($at, several, progress, cx);
                         )+
-                        progress.first = if with_budget == COUNT { 0 } else { with_budget };
+                        if let Some(at) = spent_at {
+                            progress.order.set_first(at);
+                        }
                         if !waits || progress.over == over {
                             return !waits;
                         }
@@ -159,19 +179,24 @@ macro_rules! tuples {
                     // Polled in another order, or again: branches that were polled before the one that ended the
                     // group must hear of the stop.
                     loop {
-                        let first = core::mem::take(&mut progress.first);
+                        let first = progress.order.first();
                         let (over, mut waits, mut spent_at) = (progress.over, false, None);
                         for is_before_first in [false, true] {
                             $(if ($at < first) == is_before_first {
                                 if !budget::has_left() {
                                     spent_at = spent_at.or(Some($at));
                                 }
-                                waits |= slots.$field.as_mut().poll_out_of_line(several, progress, cx);
+                                waits |= slots.$field.as_mut().poll_out_of_line($at, several, progress, cx);
                             })+
                         }
-                        progress.first = spent_at.unwrap_or(0);
-                        if !waits || progress.over == over {
-                            return !waits;
+                        progress.order.set_first(spent_at.unwrap_or(0));
+                        if !waits {
+                            // Some branches were polled twice, and their first poll may have held the task.
+                            frame.restore_held(held);
+                            return true;
+                        }
+                        if progress.over == over {
+                            return false;
                         }
                     }
                 })

@@ -47,9 +47,16 @@ where
 {
     type Output = Vec<K>;
 
-    fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, _: &Frame<'_>, cx: &mut Context<'_>) -> bool {
+    fn poll(
+        self: Pin<&mut Self>,
+        group: &mut Group<M, L>,
+        heard: bool,
+        frame: &Frame<'_>,
+        cx: &mut Context<'_>,
+    ) -> bool {
         let Self { set, values } = self.get_mut();
-        if group.progress.heard {
+        let held = frame.held();
+        if heard {
             set.wake_all();
         }
         set.begin_round();
@@ -62,7 +69,10 @@ where
             }
         }
         let all = set.is_empty();
-        if !all {
+        if all {
+            // Some branches were polled twice, and their first poll may have held the task.
+            frame.restore_held(held);
+        } else {
             set.end_round(cx);
         }
         all
