@@ -23,7 +23,8 @@
 //! # Map
 //! | file | contents |
 //! | --- | --- |
-//! | `mod.rs` | [`Frame`], its owner, and the current frame |
+//! | `mod.rs` | [`Frame`], and its owner |
+//! | `current.rs` | the current frame of a thread |
 //! | `budget.rs` | how many awaits of one poll may be ready at once |
 //! | `environment.rs` | the environment of what is started in a frame, with the changes of an overlay |
 //! | `flags.rs` | the flags of a frame; how a task wakes itself |
@@ -42,6 +43,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod budget;
+mod current;
 mod environment;
 mod flags;
 mod foreign;
@@ -80,7 +82,6 @@ use crate::env::Overlay;
 use crate::executor::WaitLocation;
 use crate::stack::{call_with_room, with_room};
 use crate::stop::ReasonCode;
-use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
 
 /// The owner of a frame: a task, a scope, a `using`. It answers for the work that runs inside.
@@ -149,16 +150,6 @@ enum Next {
 /// other ones not used.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBefore(u8);
-
-/// Restores the current frame, also if the body panics. The frame stays borrowed while this exists.
-struct RestoreFrame(*const ());
-
-impl Drop for RestoreFrame {
-    #[inline]
-    fn drop(&mut self) {
-        ThisThread::with(|thread| thread.current_frame.set(self.0));
-    }
-}
 
 impl<'a> Frame<'a> {
     /// Creates the outermost frame of a task, for one poll. `waker` is the task's own, `asked` says whether a
@@ -328,30 +319,6 @@ impl<'a> Frame<'a> {
             }
         }
         frame.has(ASKED)
-    }
-
-    /// Runs `f` with this frame as the current one.
-    #[inline]
-    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _restore = self.enter();
-        f()
-    }
-
-    /// Makes this frame the current one until the result is dropped. Private: `current` relies on that being done in
-    /// order, before this frame ends.
-    #[inline]
-    fn enter(&self) -> RestoreFrame {
-        let frame = ptr::from_ref(self).cast::<()>();
-        RestoreFrame(ThisThread::replace_current_frame(frame))
-    }
-
-    /// Calls `f` with the current frame, or with `None` outside of all tasks.
-    #[inline]
-    pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
-        let frame = ThisThread::current_frame().cast::<Frame<'_>>();
-        // SAFETY: `within` or `poll`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
-        // It borrows the frame until it restores the pointer, and the reference does not leave `f`.
-        f(unsafe { frame.as_ref() })
     }
 
     /// Returns the environment of the work inside, with a stop token of the owner.

@@ -229,8 +229,7 @@ impl<O> Block<O> {
         // SAFETY: contract 1: the block does not move (rule 4), and is alive while the child is in its list (rule
         // 1); or the child is taken back below. Contract 2: `may_run_under`. Contract 3: the endings of children
         // borrow nothing.
-        let created = unsafe { NewTask::create(future, ending, &self.link, location) };
-        let child = match created {
+        let child = match unsafe { NewTask::create(future, ending, &self.link, location) } {
             Ok(child) => child,
             Err(future) => return Err(SpawnError::new(future, Refused::NoMemory)),
         };

@@ -97,9 +97,14 @@ pub(crate) struct Unposted {
 
 impl Unposted {
     #[inline]
+    fn inside(&self) -> &Inside {
+        // SAFETY: rule 1: this thread has the task to itself, as a thread that is inside has.
+        unsafe { Inside::new(self.task) }
+    }
+
+    #[inline]
     fn header(&self) -> &TaskHeader {
-        // SAFETY: rule 1: the cell is ours, and so alive.
-        unsafe { self.task.as_ref() }
+        self.inside().header()
     }
 
     /// Returns the address of the task.
@@ -131,14 +136,14 @@ impl Unposted {
     }
 
     /// Makes the task lead to another parent link, which is a part of it.
-    fn lead_to(&self, link: Pin<&ParentLink>) {
+    fn lead_to(&self, link: &ParentLink) {
         // SAFETY: rule 1: this thread has the task to itself, so that its kind can be read, and replaced by one
-        // of a link that lies in the task. Rule 2: it has not left.
+        // of a link that lies in the task and so does not move. Rule 2: it has not left.
         unsafe {
             let kind = *NotLeft::new(self.header()).kind();
-            let site = Sites::find(link, kind.work, kind.location);
+            let site = Sites::find(Pin::new_unchecked(link), kind.work, kind.location);
             let site = site.expect("the first spawn site needs no memory");
-            self.header().set_kind_and_owner(site, link.get_ref());
+            self.header().set_kind_and_owner(site, link);
         }
     }
 
@@ -146,8 +151,7 @@ impl Unposted {
     #[cold]
     #[inline(never)]
     fn show_to_hooks(&self, name: Option<&str>) {
-        // SAFETY: rule 1: this thread has the task to itself, as a thread that is inside has.
-        unsafe { Inside::new(self.task) }.show_to_hooks(name);
+        self.inside().show_to_hooks(name);
     }
 
     #[inline]
@@ -215,10 +219,9 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
         let untyped = Unposted { task, destroy: Self::destroy };
         let this = Self { untyped, _cell: PhantomData };
+        // Contract 1 of `Ending`: the link is a part of the ending.
         if let Some(own) = this.ending().own_link() {
-            // SAFETY: contract 1 of `Ending`: the link is a part of the ending, and so of the task, which does not
-            // move.
-            this.untyped.lead_to(unsafe { Pin::new_unchecked(own) });
+            this.untyped.lead_to(own);
         }
         this
     }
@@ -258,29 +261,21 @@ impl<F: Future, M: Ending<F::Output>> NewTask<F, M> {
     /// Destroys the task, and returns its future.
     pub(crate) fn take_back(self) -> F {
         let task = ManuallyDrop::new(self.untyped).task;
-        // SAFETY: rule 1: the cell is ours, and was given up.
-        unsafe { Self::take_out(task) }
-    }
-
-    /// Destroys the task, and drops its future.
-    ///
-    /// # Safety
-    /// As for `take_out`.
-    unsafe fn destroy(task: NonNull<TaskHeader>) {
-        // SAFETY: the contract of this function.
-        drop(unsafe { Self::take_out(task) });
-    }
-
-    /// Destroys the task, and returns its future.
-    ///
-    /// # Safety
-    /// The task is of this type, and was not posted. This thread has it to itself, and does not use it afterwards.
-    unsafe fn take_out(task: NonNull<TaskHeader>) -> F {
-        // SAFETY: the contract of this function. The future is moved out, and all else dropped once.
+        // SAFETY: rule 1: the cell is ours, of this type, and is given up. The future is moved out, and all else
+        // dropped once.
         unsafe {
             let future = (part_of(task, Cell::<F, M>::BODY_AT) as *const F).read();
             Vacated::new(task, Cell::<F, M>::TYPE).destroy();
             future
         }
+    }
+
+    /// Destroys the task, and drops its future.
+    ///
+    /// # Safety
+    /// The task is of this type, and was not posted. This thread has it to itself, and does not use it afterwards.
+    unsafe fn destroy(task: NonNull<TaskHeader>) {
+        let untyped = Unposted { task, destroy: Self::destroy };
+        drop(Self { untyped, _cell: PhantomData }.take_back());
     }
 }

@@ -45,12 +45,12 @@ pub(super) struct Progress<M, L> {
     /// The result is decided; the branches only have to end.
     pub(super) over: bool,
     pub(super) stage: Stage,
-    /// What is to be heeded when the branches of a tuple are polled next.
+    /// Notes of the last poll of a tuple for the next one.
     pub(super) order: Order,
     _rule: PhantomData<fn() -> M>,
 }
 
-/// What a poll of a tuple leaves for the next one to heed: mostly nothing. In one word, so that one test tells.
+/// Notes of a poll of a tuple for the next one: mostly none. In one word, so that one test tells.
 ///
 /// The upper bits have the index of the branch that is polled first: the one at which the budget was spent. So a busy branch
 /// does not starve those behind it. The lower bits have the flags of the frames of the branches, one for each.
