@@ -116,7 +116,8 @@ impl PlainRegion {
     /// Returns false if there is nothing to drop, as mostly.
     #[inline]
     pub(crate) fn has_something_to_drop(&self) -> bool {
-        self.surroundings.0.get().is_some() || self.watch.is_registered()
+        // An exploration has the waker of the region until it is dropped.
+        Explored::IS_POSSIBLE || self.surroundings.0.get().is_some() || self.watch.is_registered()
     }
 
     /// Asks what runs inside to stop. The first reason stays. The body sees it when it is polled next.
