@@ -125,7 +125,8 @@ impl PlainRegion {
     /// Returns false if there is nothing to drop, as mostly.
     #[inline]
     pub(crate) fn has_something_to_drop(&self) -> bool {
-        self.on_demand.is_there()
+        // An exploration has the waker of the region until it is dropped.
+        Explored::IS_POSSIBLE || self.on_demand.is_there()
     }
 
     /// Asks what runs inside to stop. The first reason stays. The body sees it when it is polled next.
