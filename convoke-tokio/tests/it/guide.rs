@@ -193,6 +193,7 @@ mod on_tokio {
         tokio_guest(move || next.run(request)).await
     }
 
+    #[expect(clippy::let_and_return, reason = "the page shows the `let`")]
     pub(super) fn with_tokio(router: Router) -> Router {
         let router = router.layer(axum::middleware::from_fn(on_tokio));
         router
