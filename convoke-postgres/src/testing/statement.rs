@@ -66,7 +66,7 @@ fn normalized(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-impl<T> Statements<T> {
+impl<T: 'static> Statements<T> {
     pub(super) fn add(
         &mut self,
         text: &str,
@@ -102,20 +102,30 @@ impl<T> Statements<T> {
             "BEGIN" | "START" => (vec![], Work::Begin),
             "COMMIT" | "END" => (vec![], Work::Commit),
             "ROLLBACK" if text == first => (vec![], Work::RollBack),
-            "SELECT" if sleep.is_some() => (
-                vec![("pg_sleep".to_owned(), Type::VOID)],
-                Work::Call(Box::new(|call| Ok(call.raw_row(vec![])))),
-            ),
-            "SELECT" if text == "SELECT 1" => (
-                vec![("?column?".to_owned(), Type::INT4)],
-                Work::Call(Box::new(|call| Ok(call.row(&[&1_i32])))),
-            ),
+            "SELECT" if sleep.is_some() => {
+                (vec![("pg_sleep".to_owned(), Type::VOID)], Work::Call(Box::new(void_row)))
+            }
+            "SELECT" if text == "SELECT 1" => {
+                (vec![("?column?".to_owned(), Type::INT4)], Work::Call(Box::new(row_of_one)))
+            }
             "" | "SET" | "RESET" => (vec![], Work::Nothing),
             _ => return Err(FakeError::new(SqlState::SYNTAX_ERROR, format!("unknown statement: {text}"))),
         };
         let takes = sleep.unwrap_or_default();
         Ok(Arc::new(Known { text, parameters: Vec::new(), columns, takes, work }))
     }
+}
+
+/// Executes `SELECT pg_sleep(n)`, when the time is over.
+fn void_row<T>(call: &mut Execution<'_, T>) -> Result<(), FakeError> {
+    call.rows.push(vec![Some(Vec::new())]);
+    Ok(())
+}
+
+/// Executes `SELECT 1`.
+fn row_of_one<T>(call: &mut Execution<'_, T>) -> Result<(), FakeError> {
+    call.row(&[&1_i32]);
+    Ok(())
 }
 
 impl<T> Clone for Statements<T> {
@@ -211,11 +221,6 @@ impl<'a, T> Execution<'a, T> {
         });
         let row = row.collect();
         self.rows.push(row);
-    }
-
-    /// Adds a row of one value, as the protocol has it.
-    fn raw_row(&mut self, value: Vec<u8>) {
-        self.rows.push(vec![Some(value)]);
     }
 
     /// Locks a row, by any name, until the transaction ends. Returns false if another transaction has locked it: skip the row,

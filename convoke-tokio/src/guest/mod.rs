@@ -19,7 +19,7 @@ use std::sync::Arc;
 use calls::GuestCalls;
 use convoke_io::context::use_service;
 use pin_project_lite::pin_project;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeMetrics};
 
 /// Runs a future that needs a tokio runtime, in a task of Convoke's: a client of a database, an HTTP client, a
 /// socket or a timer of tokio's. `make` makes it.
@@ -107,20 +107,26 @@ impl<M: FnOnce() -> F, F: Future> Future for Guest<M, F> {
 /// The runtime of a guest.
 struct Entered {
     handle: Handle,
-    /// Where calls are noted: `None` in a runtime of the program's own, which closes in its own way.
-    calls: Option<Arc<GuestCalls>>,
+    /// `None` in a runtime of the program's own, which closes in its own way.
+    counted: Option<Counted>,
+}
+
+/// The calls of a guest runtime, and its number of tasks. The metrics are kept: to make them counts a reference, twice each poll.
+struct Counted {
+    calls: Arc<GuestCalls>,
+    metrics: RuntimeMetrics,
 }
 
 impl Entered {
     /// Returns the number of tasks that are alive.
     fn tasks(&self) -> usize {
-        if self.calls.is_some() { self.handle.metrics().num_alive_tasks() } else { 0 }
+        self.counted.as_ref().map_or(0, |counted| counted.metrics.num_alive_tasks())
     }
 
     /// Notes the tasks that there are more than before a poll.
     fn note_spawned(&self, before: usize, location: &'static Location<'static>) {
-        if let Some(calls) = &self.calls
-            && let spawned @ 1.. = self.tasks().saturating_sub(before)
+        if let Some(Counted { calls, metrics }) = &self.counted
+            && let spawned @ 1.. = metrics.num_alive_tasks().saturating_sub(before)
         {
             calls.note(location, spawned);
         }
@@ -130,13 +136,15 @@ impl Entered {
 /// Returns the runtime that this thread has entered, or else the guest runtime of the task's I/O context.
 fn runtime_of_this_task(location: &'static Location<'static>) -> Entered {
     if let Ok(handle) = Handle::try_current() {
-        return Entered { handle, calls: None };
+        return Entered { handle, counted: None };
     }
     match use_service::<GuestRuntime>() {
         Ok(runtime) => {
             let calls = runtime.calls().clone();
             calls.note(location, 0);
-            Entered { handle: runtime.handle().clone(), calls: Some(calls) }
+            let handle = runtime.handle().clone();
+            let metrics = handle.metrics();
+            Entered { handle, counted: Some(Counted { calls, metrics }) }
         }
         Err(error) => panic!("the `tokio_guest` at {location} has no tokio runtime: {error}"),
     }

@@ -189,11 +189,11 @@ mod on_tokio {
     use axum::response::Response;
     use convoke_tokio::tokio_guest;
 
-    async fn on_tokio(request: Request, next: Next) -> Response {
-        tokio_guest(move || next.run(request)).await
-    }
-
+    #[expect(clippy::let_and_return, reason = "the page shows the `let`")]
     pub(super) fn with_tokio(router: Router) -> Router {
+        async fn on_tokio(request: Request, next: Next) -> Response {
+            tokio_guest(move || next.run(request)).await
+        }
         let router = router.layer(axum::middleware::from_fn(on_tokio));
         router
     }
