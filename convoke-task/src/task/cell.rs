@@ -302,8 +302,8 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
                 inside.pass_on_stop();
             }
             let frame = Frame::outermost(inside, waker.get(), waits, asked, &inside.header().stopped);
-            // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
-            // place.
+            // SAFETY: rule 2 of the header: this thread is inside while `self.0` exists. `go_on` has found the future
+            // there, and only `finish` replaces it, which consumes `self`. It does not move until it is dropped.
             let future = unsafe { Pin::new_unchecked(&mut *future) };
             polled = frame.poll(future, &mut Context::from_waker(waker.get()));
             woken = frame.is_task_woken();
@@ -356,7 +356,8 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, '_, F, M> {
             return Ok(());
         }
         let future = self.0.part(Cell::<F, M>::BODY_AT) as *mut F;
-        // SAFETY: the future is there, it is dropped once, and not used again: `finish` replaces it.
+        // SAFETY: rule 2 of the header: this thread is inside while `self.0` exists, and `go_on` has found the future
+        // there. It is dropped once: the callers, `poll` and `end_badly`, go on with `finish`, which replaces it.
         self.0.drop_in_frame(asked, &mut || unsafe { core::ptr::drop_in_place(future) })
     }
 

@@ -1,5 +1,6 @@
 //! The lists of the children that a parent has: not asked to stop, asked to stop, and asked to stop from the
-//! start. They are linked through the tasks, so that adding a child allocates nothing. Rules:
+//! start. They are linked through the tasks, so that adding a child allocates nothing. Not `IntrusiveList`: that is a
+//! ring, and adding a child would write to the oldest sibling, too, whose memory nothing else touches meanwhile. Rules:
 //!
 //! 1. A task in a list is alive, and has not told its parent that it leaves: what is added is posted or
 //!    leaked, and a task that leaves is removed by its ending (`Left` is the proof).

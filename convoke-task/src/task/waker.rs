@@ -91,11 +91,11 @@ pub(super) const fn vtable<R: WakerRef>() -> RawWakerVTable {
     RawWakerVTable::new(
         // SAFETY: the waker that is cloned exists, and keeps the task alive.
         |data| R::new_waker(unsafe { reference::<R>(data) }.alive()),
-        // SAFETY: the waker is used up.
+        // SAFETY: `Waker::wake` calls this once, with the waker that it consumes: its reference is given up here.
         |data| ManuallyDrop::into_inner(unsafe { reference::<R>(data) }).wake_and_drop(),
         // SAFETY: the waker exists, and keeps the task alive.
         |data| unsafe { reference::<R>(data) }.alive().wake(),
-        // SAFETY: the waker is used up.
+        // SAFETY: the destructor of `Waker` calls this once, last: its reference is given up here.
         |data| drop(ManuallyDrop::into_inner(unsafe { reference::<R>(data) })),
     )
 }
