@@ -63,7 +63,7 @@ fn handles_bring_what_children_return_also_borrows() {
 fn the_first_to_fail_stops_the_others_wherever_it_is() {
     for door in [Door::Error, Door::Panic] {
         for index in 0..4 {
-            for turns in 0..3 {
+            for turns in 0..if cfg!(miri) { 1 } else { 3 } {
                 let story = format!("{door:?} at {index} after {turns}");
                 let ledger = Ledger::default();
                 let waits = ledger.clone();
@@ -346,10 +346,11 @@ fn nothing_is_started_in_a_scope_that_has_ended() {
 
 #[test]
 fn only_the_woken_are_polled() {
+    const CHILDREN: usize = if cfg!(miri) { 4 } else { 50 };
     let polls = AtomicUsize::new(0);
     let ended = outcome_of(async {
         local_scope(async |s| {
-            for _ in 0..50 {
+            for _ in 0..CHILDREN {
                 // Wakes itself and ends: the next child, with the same index, must not be woken by that.
                 s.spawn(std::future::poll_fn(|cx| {
                     cx.waker().wake_by_ref();
@@ -366,7 +367,7 @@ fn only_the_woken_are_polled() {
                     checkpoint().await;
                 }
             }
-            assert_eq!(polls.load(Ordering::Relaxed), 50);
+            assert_eq!(polls.load(Ordering::Relaxed), CHILDREN);
             stopped().await
         })
         .await
