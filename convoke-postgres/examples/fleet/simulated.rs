@@ -97,7 +97,7 @@ pub(crate) fn assert_done(fake: &FakeServer<Tables>) -> String {
         assert_eq!(jobs, (1..=JOBS).collect::<Vec<_>>(), "each job has one effect");
         assert!(tables.open.is_empty(), "{:?}", tables.open);
         for (job, worker) in &tables.effects {
-            assert_eq!(tables.done.get(job), Some(worker), "who has done it is who wrote its effect");
+            assert_eq!(tables.done.get(job), Some(worker), "the effect is of the worker that did the job");
         }
         let by = |name: &str| tables.effects.iter().filter(|(_, worker)| worker == name).count();
         format!(

@@ -1,8 +1,8 @@
 //! Names of prepared statements that have the same length in every run.
 //!
 //! tokio-postgres counts them per process: `s0`, `s1`, … In a simulation, in which chance cuts reads and writes short, a longer name
-//! makes another run, so that a seed would not repeat what it has shown after other seeds had run. Here the count is moved on
-//! to a number with so many digits that the others that a process makes have as many.
+//! makes another run: a seed would not repeat its run after other seeds. This file raises the count to a number with many digits,
+//! so that all names of a process have the same length.
 
 use core::future::Future;
 use core::pin::{Pin, pin};

@@ -1,11 +1,10 @@
 //! A task with its type, in one allocation: header, ending, and body. Here is the one function that knows the
 //! type, [`Cell::call`], and every way through it.
 //!
-//! What is generic here is compiled for each type of task, and a program without optimisation has all of it as
-//! functions. So the rights to a task come in two layers: [`Within`] and [`Done`] do all that needs no type, and
-//! [`Entered`] and [`Ended`] add the type. An optimised program has the first layer inlined in the second, as if it were
-//! one: a call and the registers that it saves cost up to twenty instructions. Left to itself, the compiler does not
-//! inline what many types share.
+//! Each generic function here is compiled for each type of task. So the rights to a task come in two layers: [`Within`]
+//! and [`Done`] do all that needs no type, and [`Entered`] and [`Ended`] add the type. An optimised program inlines the
+//! first layer into the second, because a call, with the registers that it saves, costs up to twenty instructions. The
+//! attributes say so: the compiler does not choose to inline what many types share.
 
 #![allow(unsafe_code)]
 

@@ -82,7 +82,7 @@
 //! | [`Join`] | the handle's end of a task with a handle | to wait for the outcome |
 //! | `Vacant`, `Vacated` | memory without a task; a task without its body | to fill; to destroy |
 //!
-//! What is generic over the future is compiled for each type of task. So three handles have a part without the type,
+//! Each function that is generic over the future is compiled for each type of task. So three handles have a part without the type,
 //! which does all that needs none: [`Unposted`](new_task::Unposted) in `NewTask`, `Within` in `Entered`, `Done` in
 //! `Ended`.
 //!

@@ -1,5 +1,5 @@
 //! The calls of `tokio_guest` in a guest runtime, so that a report about tasks that are left can name them. tokio tells the number of
-//! tasks, and neither their names nor who has spawned them: what is seen here is after which polls of guests there are more.
+//! tasks, but not their names, nor the code that spawned them. So the number is compared before and after each poll of a guest.
 
 use core::fmt;
 use core::panic::Location;
